@@ -110,7 +110,7 @@ std::vector<computation> computations_of(const catalogue& all) {
 
 std::vector<instance_set> expand(const std::vector<computation>& computations,
                                  const records_by_name& records, const tunings& measured,
-                                 const engine_medians& engine) {
+                                 const engine_records& engine) {
     std::vector<instance_set> sets;
     for (const arch& target : arch_registry) {
         instance_set set = {.target = &target, .rows = {}, .medians = {}, .engine = {}};
@@ -122,8 +122,11 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                 set.rows.push_back(r);
             }
         set.medians = medians_of(set, measured);
-        if (const auto own = engine.find(target.name); own != engine.end())
-            set.engine = own->second;
+        if (const auto own = engine.find(target.name); own != engine.end()) {
+            const table told = own->second.over({});
+            set.engine.assign(told.engine, told.engine + told.engine_count);
+            set.verdicts.assign(told.verdicts, told.verdicts + told.verdict_count);
+        }
         sets.push_back(std::move(set));
     }
     return sets;
@@ -144,7 +147,11 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
 }
 
 instance_set part_of(const instance_set& set, const std::vector<bool>& kept) {
-    instance_set out = {.target = set.target, .rows = {}, .medians = {}, .engine = set.engine};
+    instance_set out = {.target = set.target,
+                        .rows = {},
+                        .medians = {},
+                        .engine = set.engine,
+                        .verdicts = set.verdicts};
     std::vector<std::int32_t> place(kept.size(), -1);
     for (std::size_t i = 0; i < kept.size(); ++i) {
         if (!kept[i]) continue;

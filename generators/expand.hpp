@@ -4,6 +4,7 @@
 #include "catalogue_of.hpp"
 #include "policy_change.hpp"
 
+#include "catena/pick/measured_file.hpp"
 #include "catena/pick/row.hpp"
 
 #include <map>
@@ -20,13 +21,15 @@ using tunings = std::map<std::string, std::shared_ptr<const tuning>>;  ///< by a
 struct instance_set {
     const arch* target = nullptr;
     std::vector<row> rows;
-    std::vector<measurement> medians;   ///< of its rows, ordered by problem
-    std::vector<engine_median> engine;  ///< what the engine is faster at, ordered by steps
+    std::vector<measurement> medians;           ///< of its rows, ordered by problem
+    std::vector<engine_median> engine;          ///< what the engine is faster at, ordered by steps,
+    std::vector<engine_verdict> verdicts = {};  ///< and in whole models
     std::vector<preferred_row> preferred = {};
 };
 
-/// By arch, see engine.hpp.
-using engine_medians = std::map<std::string, std::vector<engine_median>>;
+/// What an engine was measured to be faster at: the files of archs, see engine.hpp. What they name
+/// must outlive the sets.
+using engine_records = std::map<std::string, measured_file>;
 
 /// What is on record of a compiled row.
 struct row_record {
@@ -52,7 +55,7 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
 /// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,
                                  const records_by_name& records, const tunings& measured = {},
-                                 const engine_medians& engine = {});
+                                 const engine_records& engine = {});
 
 /// The rows of `set` for which `kept` is true, with what the set says of them.
 instance_set part_of(const instance_set& set, const std::vector<bool>& kept);

@@ -15,6 +15,15 @@ std::string medians_data(const instance_set& set) {
         engine += "    {" + std::to_string(e.steps) + "u, " + std::to_string(e.engine_us) + "f, " +
                   std::to_string(e.catena_us) + "f},\n";
     if (!engine.empty()) out += "constexpr engine_median engine[] = {\n" + engine + "};\n\n";
+    std::string verdicts;
+    for (const engine_verdict& v : set.verdicts) {
+        std::string weights = "format_set{}";
+        for (const format f : v.weights) weights += std::string(" | format::") + name(f);
+        verdicts += "    {" + weights + ", " + std::to_string(v.least) + ", " +
+                    std::to_string(v.most) + ", " + std::to_string(v.ratio) + "f,\n     \"" +
+                    v.record + "\"},\n";
+    }
+    if (!verdicts.empty()) out += "constexpr engine_verdict verdicts[] = {\n" + verdicts + "};\n\n";
     std::string preferred;
     for (const preferred_row& p : set.preferred)
         preferred += "    {{" + std::to_string(p.of.k) + ", " + std::to_string(p.of.rows) + ", " +
@@ -25,14 +34,16 @@ std::string medians_data(const instance_set& set) {
 }
 
 std::string medians_code(const instance_set& set) {
-    const auto given = [](const std::string& field, const std::string& data, std::size_t count) {
+    const auto given = [](const std::string& field, const std::string& data, std::size_t count,
+                          const std::string& counted) {
         if (count == 0) return std::string();
-        return "    t." + field + " = " + data + ";\n    t." + field +
+        return "    t." + field + " = " + data + ";\n    t." + counted +
                "_count = " + std::to_string(count) + ";\n";
     };
-    return given("measured", "medians", set.medians.size()) +
-           given("engine", "engine", set.engine.size()) +
-           given("preferred", "preferred", set.preferred.size());
+    return given("measured", "medians", set.medians.size(), "measured") +
+           given("engine", "engine", set.engine.size(), "engine") +
+           given("verdicts", "verdicts", set.verdicts.size(), "verdict") +
+           given("preferred", "preferred", set.preferred.size(), "preferred");
 }
 
 /// Files of an engine may be kept, and compiled with headers that came later.

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a6cb290f44fd229a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4493a3d7d7551767.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -23,6 +23,17 @@ constexpr lowered_chain chains[] = {
 
 }  // namespace
 
+namespace {
+
+constexpr engine_verdict verdicts[] = {
+    {format_set{} | format::q4_K | format::q6_K, 17, 32, 0.930000f,
+     "bench/results/llama.h100.2026-11-26.json"},
+    {format_set{} | format::q4_K | format::q6_K, 17, 32, 0.920000f,
+     "bench/results/llama.h200.2026-11-26.json"},
+};
+
+}  // namespace
+
 #if CATENA_WITH_CUDA
 #define CATENA_ROW(...) CATENA_KERNEL_DECLARATION(sm_90, __VA_ARGS__)
 #include "rows.inc"
@@ -34,6 +45,8 @@ table sm_90() {
     t.target = arch_named("sm_90");
     t.rows = rows;
     t.row_count = sizeof(rows) / sizeof(rows[0]);
+    t.verdicts = verdicts;
+    t.verdict_count = 2;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

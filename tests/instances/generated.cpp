@@ -60,11 +60,17 @@ TEST_CASE("What an engine was measured to be faster at is compiled into its arch
     const catalogue all = catena_catalogue();
     const std::vector<rendered_file> files =
         render(all.chains, expand(computations_of(all), {}, {},
-                                  medians_in("# measured\nengine 000000000000002a 7.5 8\n")));
+                                  medians_in("# measured\nengine 000000000000002a 7.5 8\n"
+                                             "models q4_K+q6_K 17 32 0.75 a.json\n")));
     for (const rendered_file& f : files) {
         INFO(f.path);
-        const bool told = f.content.find("{42u, 7.500000f, 8.000000f}") != std::string::npos;
-        CHECK(told == (f.path == "instances/sm_90/table.cpp"));
+        for (const char* line :
+             {"{42u, 7.500000f, 8.000000f}",
+              "{format_set{} | format::q4_K | format::q6_K, 17, 32, 0.750000f,\n     \"a.json\"}",
+              "t.engine_count = 1;", "t.verdict_count = 1;"}) {
+            const bool told = f.content.find(line) != std::string::npos;
+            CHECK(told == (f.path == "instances/sm_90/table.cpp"));
+        }
     }
     CHECK_THROWS_WITH(medians_in("engine 12\n"), Catch::Contains("engine.txt:1: expected"));
     CHECK_THROWS_WITH(medians_in("a.row 0000000000000012 1 0\n"),

@@ -153,14 +153,14 @@ constexpr bool stamped() {
 TEST_CASE("The stamp of a table depends on everything that the table holds") {
     // Structs are taken apart whole, so a new member does not compile until it is added here.
     const auto& [headers, target, rows, row_count, chains, chain_count, kernels, launch, prepare,
-                 device_number, measured, measured_count, engine, engine_count, preferred,
-                 preferred_count, ops, device, state] = toy_table();
+                 device_number, measured, measured_count, engine, engine_count, verdicts,
+                 verdict_count, preferred, preferred_count, ops, device, state] = toy_table();
     const auto all = [](const auto&... member) {
         return (stamped<std::decay_t<decltype(member)>>() && ...);
     };
     CHECK(all(target, rows, row_count, chains, chain_count, kernels, launch, prepare, device_number,
-              measured, measured_count, engine, engine_count, preferred, preferred_count, ops,
-              *device, state));
+              measured, measured_count, engine, engine_count, verdicts, verdict_count, preferred,
+              preferred_count, ops, *device, state));
     const auto& [first, count] = own_ops{};
     CHECK(all(first, count));
     const auto& [name, match, reference] = own_op{};

@@ -241,6 +241,23 @@ TEST_CASE("a file of an engine's medians is laid over a table, which keeps its r
     CHECK(t.engine[1].catena_us == 8);
 }
 
+TEST_CASE("a file's verdicts on whole models are laid over a table", "[measured]") {
+    const text_file text("models q4_K+q6_K 17 32 0.93 there.json\nmodels q8_0 9 9 0.5 here.json\n");
+    measured_file read;
+    REQUIRE(read.read(text.path.c_str(), toy_table()).ok());
+    const measured_file file = std::move(read);
+    CHECK(file.size() == 2);
+    const table t = file.over(toy_table());
+    REQUIRE(t.verdict_count == 2);
+    CHECK(t.verdicts[0].weights == (format_set::of(format::q4_K) | format::q6_K));
+    CHECK(t.verdicts[0].least == 17);
+    CHECK(t.verdicts[0].most == 32);
+    CHECK(t.verdicts[0].ratio == 0.93f);
+    CHECK(std::string(t.verdicts[0].record) == "there.json");
+    CHECK(std::string(t.verdicts[1].record) == "here.json");
+    CHECK(t.engine_count == 0);
+}
+
 TEST_CASE("a file of medians that cannot be read is refused with file and line", "[measured]") {
     measured_file file;
     CHECK_THAT(file.read("no such file", toy_table()).message,
@@ -251,7 +268,10 @@ TEST_CASE("a file of medians that cannot be read is refused with file and line",
                       us = "field 'us': expected a number above 0",
                       steps = "field 'us of the steps': expected a number above 0",
                       spread = "field 'spread': expected a number from 0 on",
-                      whole = "000000000000002a";
+                      whole = "000000000000002a", six = "expected six words",
+                      formats = "field 'formats': expected formats of weights",
+                      columns = "fields 'least', 'most': expected two numbers",
+                      ratio = "field 'ratio': expected a number between 0 and 1";
     const std::pair<std::string, std::string> wrong[] = {{"row", four},
                                                          {"engine " + whole + " 1", four},
                                                          {"engine " + whole + " 1 2 junk", four},
@@ -274,6 +294,16 @@ TEST_CASE("a file of medians that cannot be read is refused with file and line",
                                                          {"engine " + whole + " 12.5 0", steps},
                                                          {"engine " + whole + " 12.5 -1", steps},
                                                          {"engine " + whole + " 12.5 1us", steps},
+                                                         {"models q4_K 17 32 0.9", six},
+                                                         {"models q4_K 17 32 0.9 a b", six},
+                                                         {"models q4_K 17 x 0.9 a", six},
+                                                         {"models q4_X 17 32 0.9 a", formats},
+                                                         {"models q8_1 17 32 0.9 a", formats},
+                                                         {"models + 17 32 0.9 a", formats},
+                                                         {"models q4_K 0 32 0.9 a", columns},
+                                                         {"models q4_K 33 32 0.9 a", columns},
+                                                         {"models q4_K 17 32 1 a", ratio},
+                                                         {"models q4_K 17 32 0,9 a", ratio},
                                                          {"row " + whole + " 1 -1", spread},
                                                          {"row " + whole + " 1 0.1%", spread}};
     for (const auto& [line, field] : wrong) {

@@ -15,7 +15,7 @@ TEST_CASE("rows of a residual and its sum that are not aligned stay with the eng
     CHECK(steps_of(p) == "0:, 0: 0");
     CHECK(left_why(p, 1) == reason::unaligned);
     for (const left_over& l : p.left())
-        CHECK(sentence(l) ==
+        CHECK(sentence(l, p.rows()) ==
               "tensor 4 lies at an address, or has strides, that 4 bytes do not divide");
     for (const int t : {2, 4}) g.tensors[static_cast<std::size_t>(t)].nb[1] = 388;
     CHECK(steps_of(planned()) == "0:, 0: 0 1");

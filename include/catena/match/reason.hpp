@@ -81,6 +81,9 @@ namespace CATENA_NAMESPACE {
     X(no_row, "no row of the table serves it")                                                     \
     X(engine_faster,                                                                               \
       "the engine's own kernels took {need} ns where steps took {have} ns, measured in one run")   \
+    X(engine_faster_in_models,                                                                     \
+      "with such matmuls in steps models reached {need} % of the tokens a second that they reach " \
+      "without")                                                                                   \
     X(engine_fuses, "an engine does it in one launch with the nodes around it")                    \
     X(overlap, "the step would pass node {have}, which shares memory with it")                     \
     X(group_split,                                                                                 \

@@ -42,6 +42,8 @@ class joined {
         t.measured_count = static_cast<int>(measured_.size());
         t.engine = engine_.data();
         t.engine_count = static_cast<int>(engine_.size());
+        t.verdicts = verdicts_.data();
+        t.verdict_count = static_cast<int>(verdicts_.size());
         t.preferred = preferred_.data();
         t.preferred_count = static_cast<int>(preferred_.size());
         return t;
@@ -98,6 +100,7 @@ class joined {
             measured_.back().row += before;
         }
         engine_.insert(engine_.end(), t.engine, t.engine + t.engine_count);
+        verdicts_.insert(verdicts_.end(), t.verdicts, t.verdicts + t.verdict_count);
         for (int i = 0; i < t.preferred_count; ++i) {
             preferred_.push_back(t.preferred[i]);
             preferred_.back().row += before;
@@ -110,6 +113,7 @@ class joined {
     std::vector<const void*> kernels_;
     std::vector<measurement> measured_;
     std::vector<engine_median> engine_;
+    std::vector<engine_verdict> verdicts_;
     std::vector<preferred_row> preferred_;
 };
 

@@ -3,7 +3,10 @@
 // what is left to the engine, without building anything. A line has one of these forms:
 //   <row name> <problem key, 16 hex digits> <median in us> <relative spread>
 //   engine <sum of the problem keys> <median of the engine in us> <of Catena's steps>
-// Lines that begin with '#' are comments. A line whose row the table does not have is passed over.
+//   models <formats, '+' between them> <least> <most> <ratio> <record>
+// The last says of matmuls of experts with `least` to `most` columns each that models reach `ratio`
+// of the engine's tokens a second with them (engine_verdict). Lines that begin with '#' are
+// comments. A line whose row the table does not have is passed over.
 #pragma once
 
 #include "catena/error/message.hpp"
@@ -15,12 +18,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <istream>
 #include <locale>
 #include <sstream>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
@@ -28,6 +33,10 @@ namespace CATENA_NAMESPACE {
 /// Reads files of medians. Keep it as long as tables made by `over` are used.
 class measured_file {
   public:
+    measured_file() = default;
+    measured_file(measured_file&&) = default;  // tables point into it
+    measured_file& operator=(measured_file&&) = default;
+
     /// Reads a file for the rows of `t`. A failure names file, line and field, and then nothing is
     /// kept.
     status read(const char* path, const table& t) {
@@ -57,21 +66,31 @@ class measured_file {
             t.engine = engine_.data();
             t.engine_count = static_cast<int>(engine_.size());
         }
+        if (!verdicts_.empty()) {
+            t.verdicts = verdicts_.data();
+            t.verdict_count = static_cast<int>(verdicts_.size());
+        }
         return t;
     }
 
     /// Lines that were kept.
-    int size() const { return static_cast<int>(measured_.size() + engine_.size()); }
+    int size() const {
+        return static_cast<int>(measured_.size() + engine_.size() + verdicts_.size());
+    }
     int passed_over() const { return passed_over_; }  ///< lines whose row the table does not have
 
   private:
     std::vector<measurement> measured_;
     std::vector<engine_median> engine_;
+    std::vector<engine_verdict> verdicts_;
+    std::deque<std::string> records_;  // that they name
     int passed_over_ = 0;
 
     void clear() {
         measured_.clear();
         engine_.clear();
+        verdicts_.clear();
+        records_.clear();
     }
 
     status read_lines(std::istream& file, const char* path, const table& t) {
@@ -80,6 +99,11 @@ class measured_file {
         std::string text;
         for (int number = 1; std::getline(file, text); ++number) {
             if (text.empty() || text[0] == '#') continue;
+            if (text.rfind("models ", 0) == 0) {
+                if (const char* wrong = read_verdict(text); wrong != nullptr)
+                    return failure(status_code::invalid_argument, "%s:%d: %s", path, number, wrong);
+                continue;
+            }
             line read;
             if (const char* wrong = read.parse(text); wrong != nullptr)
                 return failure(status_code::invalid_argument, "%s:%d: %s", path, number, wrong);
@@ -95,6 +119,37 @@ class measured_file {
             measured_.push_back({read.key, row->second, read.us, read.last});
         }
         return {};
+    }
+
+    /// Keeps a verdict. Null, or the field that is wrong and what was expected there.
+    const char* read_verdict(const std::string& text) {
+        std::istringstream words(text);
+        words.imbue(std::locale::classic());
+        std::string form, formats, ratio, record, more;
+        engine_verdict v;
+        if (!(words >> form >> formats >> v.least >> v.most >> ratio >> record) || words >> more)
+            return "expected six words: 'models <formats> <least> <most> <ratio> <record>'";
+        std::istringstream each(formats);
+        for (std::string word; std::getline(each, word, '+');) {
+            const format f = format_named(word.c_str());
+            if (f == format::unknown || info(f).role != format_role::weight)
+                return "field 'formats': expected formats of weights, '+' between them";
+            v.weights = v.weights | f;
+        }
+        if (v.least < 1 || v.most < v.least)
+            return "fields 'least', 'most': expected two numbers from 1 on, the larger one last";
+        if (!number(ratio, v.ratio) || !(v.ratio > 0 && v.ratio < 1))
+            return "field 'ratio': expected a number between 0 and 1";
+        v.record = records_.emplace_back(std::move(record)).c_str();
+        verdicts_.push_back(v);
+        return nullptr;
+    }
+
+    /// A decimal number and nothing else.
+    static bool number(const std::string& word, float& out) {
+        std::istringstream in(word);
+        in.imbue(std::locale::classic());  // the engine's decimals may have a comma
+        return in >> out && in.peek() == std::istringstream::traits_type::eof();
     }
 
     /// The four words of a line.
@@ -128,13 +183,6 @@ class measured_file {
                 return false;
             key = std::strtoull(word.c_str(), nullptr, 16);
             return true;
-        }
-
-        /// A decimal number and nothing else.
-        static bool number(const std::string& word, float& out) {
-            std::istringstream in(word);
-            in.imbue(std::locale::classic());  // the engine's decimals may have a comma
-            return in >> out && in.peek() == std::istringstream::traits_type::eof();
         }
     };
 };

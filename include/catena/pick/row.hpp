@@ -25,6 +25,8 @@ struct table {
     int measured_count = 0;
     const engine_median* engine = nullptr;  ///< ordered by steps
     int engine_count = 0;
+    const engine_verdict* verdicts = nullptr;
+    int verdict_count = 0;
     const preferred_row* preferred = nullptr;
     int preferred_count = 0;
     const own_ops* ops =

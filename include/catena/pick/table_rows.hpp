@@ -70,6 +70,14 @@ struct engine_median {
     std::uint64_t steps = 0;  ///< their problem_keys, added up
     float engine_us = 0, catena_us = 0;
 };
+
+/// Matmuls of experts with which whole models read prompts more slowly than with the engine's own.
+struct engine_verdict {
+    format_set weights;                ///< all of them are among these
+    std::int32_t least = 0, most = 0;  ///< columns of an expert, if the ids spread evenly
+    float ratio = 0;                   ///< tokens a second with them, of those without
+    const char* record = "";           ///< where that stands
+};
 /// Sizes of a problem: the elements of a row of the activation, the weight rows of all members or
 /// the norm rows, and columns. 0: any.
 struct problem_shape {

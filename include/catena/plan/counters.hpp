@@ -44,7 +44,8 @@ struct plan_counters {
     std::int32_t groups() const { return groups_whole + groups_partial + groups_split; }
     /// How often something fell back, as said above.
     std::int32_t fallbacks() const {
-        const std::int32_t meant = left[static_cast<int>(reason::engine_faster)];
+        const std::int32_t meant = left[static_cast<int>(reason::engine_faster)] +
+                                   left[static_cast<int>(reason::engine_faster_in_models)];
         return matmuls - served - meant + plain_rows + clusters_refused + (stand_in ? 1 : 0);
     }
 };

@@ -60,7 +60,7 @@ void log(const plan& p, Line&& to) {
     for (const left_over& l : p.left())
         to(("  node " + std::to_string(l.what.node) +
             (p.at(l.what.node).step < 0 ? " stays with the engine: " : " could be part of more: ") +
-            sentence(l))
+            sentence(l, p.rows()))
                .c_str());
 }
 

@@ -60,7 +60,8 @@ class table_of_one {
         table_.rows = rows_.data();
         table_.row_count = static_cast<int>(rows_.size());
         if (all.kernels != nullptr) table_.kernels = kernels_.data();
-        table_.measured_count = table_.engine_count = 0;  // they name rows of the whole table
+        table_.measured_count = table_.engine_count = table_.verdict_count =
+            0;  // they name rows of the whole table
     }
     const table& rows() const { return table_; }
     int at() const { return at_; }
@@ -88,7 +89,7 @@ int step_of(const plan& p, int row, std::string& why) {
         if (l.what.why == reason::no_row && l.nearest.why != limit::computes)
             why = sentence(l.nearest);
         else if (at < 0 && l.what.why != reason::no_row)
-            why = sentence(l);
+            why = sentence(l, p.rows());
     return -1;
 }
 

@@ -169,7 +169,10 @@ class plan_builder {
                                          [node](const reader& o) { return o.node >= node; }));
             why = m.found() ? settle(f, std::move(m)) : left_over{m.why, {}};
             if (draft_.covered(node)) return;
-            if (given(node)) break;
+            if (given(node)) {
+                why = {given_.at(node), {}};
+                break;
+            }
             if (!why.what.found()) why = left_over{{node, reason::row_length}, {}};
         }
         ++left_readers_[value];
@@ -203,6 +206,8 @@ class plan_builder {
         const bool by_engine = m.stages.empty();
         if (by_engine) m.f32_needed = false;  // it is there
         judge_.judge_all(f.common, m, last);
+        for (const reader& r : m.readers)
+            if (r.left.why == reason::engine_faster_in_models) given_[r.node] = r.left;
         const bool read = m.servable() > 0;
         if (!read && engine_needs_one(view_, m)) {
             const auto multiplies = [](const reader& r) {

@@ -5,6 +5,7 @@
 
 #include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
+#include "catena/pick/verdict.hpp"
 #include "catena/plan/find/choices.hpp"
 #include "catena/plan/order/schedule.hpp"
 #include "catena/plan/order/trial.hpp"
@@ -70,6 +71,11 @@ class reader_judge {
         if (how.nearest.why != limit::none) {
             r.left.why = reason::no_row;
             last = {r.left, how.nearest};
+        } else if (const std::int32_t v = verdict_on(r, how); v >= 0) {
+            const float percent = known_.rows.rows().verdicts[v].ratio * 100;
+            r.left = {r.node, reason::engine_faster_in_models, v,
+                      static_cast<std::int64_t>(percent + 0.5f)};
+            last = {r.left, {}};
         } else if (const obstacle f = detail::check_rounding(t, r.weight);
                    is_number(r.weight) && how.kind == skeleton::matmul && f.found()) {
             r.left = {r.node, f.why, f.have, f.need};
@@ -127,6 +133,14 @@ class reader_judge {
     std::vector<reader*> matmuls_;  // scratch: of quantized weights, whose layouts are to agree
     std::vector<bool> launched_;    // the same: these are in a launch already
     trial_step together_;           // the same: those that one launch would have
+
+    /// The table's verdict for the engine on a reader, or -1. It is one for so many columns, so
+    /// none where bits must not depend on these.
+    std::int32_t verdict_on(const reader& r, const lone_launch& how) {
+        const table& t = known_.rows.rows();
+        if (t.verdict_count == 0 || choices_.same_bits()) return -1;
+        return catena::verdict_on(t, choices_.lone_problem(r.node, how.kind, how.layout));
+    }
 
     /// In which layouts a reader of f32 may read the value: rounded to its weights' type too,
     /// unless other readers want other rows.

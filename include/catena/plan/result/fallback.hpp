@@ -117,8 +117,9 @@ inline status first_fallback(const graph_view& view, const plan& p) {
         return failure(status_code::fallback, "%.150s: link its own instances, %s", set.message,
                        allow);
     const auto fell = [&](std::int32_t node) {
-        return p.at(node).step < 0 && quantized_matmul(view, view.node(node)) &&
-               detail::why_left(p, node).what.why != reason::engine_faster;
+        if (p.at(node).step >= 0 || !quantized_matmul(view, view.node(node))) return false;
+        const reason why = detail::why_left(p, node).what.why;
+        return why != reason::engine_faster && why != reason::engine_faster_in_models;
     };
     std::int32_t left = 0;
     while (left < view.node_count && !fell(left)) ++left;
@@ -138,7 +139,8 @@ inline status first_fallback(const graph_view& view, const plan& p) {
     const left_over word = detail::why_left(p, left);
     return failure(status_code::fallback,
                    "node %d, a matmul of %s, stays with the engine (%.120s): mend that, %s", left,
-                   name(view.at(view.node(left).src[0]).type), sentence(word).c_str(), allow);
+                   name(view.at(view.node(left).src[0]).type), sentence(word, p.rows()).c_str(),
+                   allow);
 }
 
 }  // namespace CATENA_NAMESPACE

@@ -4,16 +4,30 @@
 
 #include "catena/pick/cost.hpp"
 #include "catena/pick/name.hpp"
+#include "catena/pick/verdict.hpp"
 #include "catena/plan/plan.hpp"
 
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
 
-inline std::string sentence(const left_over& l) {
+/// `t`: the plan's table, which has the records of its verdicts.
+inline std::string sentence(const left_over& l, const table& t) {
     std::string out = sentence(l.what);
+    if (l.what.why == reason::engine_faster_in_models) {
+        const engine_verdict& told = t.verdicts[l.what.have];
+        const char* before = ": ";
+        for (int i = 0; i < t.verdict_count; ++i) {
+            if (!same_problems(t.verdicts[i], told)) continue;
+            char ratio[16];
+            std::snprintf(ratio, sizeof(ratio), "%.2fx in ", double{t.verdicts[i].ratio});
+            out.append(before).append(ratio).append(t.verdicts[i].record);
+            before = ", ";
+        }
+    }
     if (l.nearest.why != limit::none) out += "; the nearest: " + sentence(l.nearest);
     return out;
 }
@@ -75,7 +89,7 @@ inline explanation plan::explain() const {
         out.steps.push_back(std::move(e));
     }
     for (const left_over& l : left_)
-        out.not_fused.push_back({l.what.node, l.what.why, sentence(l)});
+        out.not_fused.push_back({l.what.node, l.what.why, sentence(l, table_)});
     return out;
 }
 
