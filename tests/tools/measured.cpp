@@ -35,7 +35,7 @@ struct measured_graph {
     explicit measured_graph(std::vector<double> us) : record(record_of(told(plain), us)) {}
     report beside() const {
         const launch_record r = parse_launches(record.dump(), "record.json");
-        return make_report(g, table_for("sm_90"), {}, &r);
+        return make_report(g, table_for("sm_90"), &r);
     }
 };
 
@@ -196,13 +196,13 @@ TEST_CASE("a record that cannot be read names the file and the place", "[measure
 TEST_CASE("a record of another GPU or set is refused", "[measured]") {
     const measured_graph m({5, 7});
     launch_record r = parse_launches(m.record.dump(), "record.json");
-    CHECK_THROWS_WITH(make_report(m.g, table_for("sm_80"), {}, &r),
+    CHECK_THROWS_WITH(make_report(m.g, table_for("sm_80"), &r),
                       Catch::Contains("record.json was measured on a GPU (sm_90), and the plan is "
                                       "for A100 SXM (sm_80): leave --arch"));
     r.gpu = "H200 SXM";
-    CHECK_THROWS_WITH(make_report(m.g, table_for("sm_90"), {}, &r),
+    CHECK_THROWS_WITH(make_report(m.g, table_for("sm_90"), &r),
                       Catch::Contains("the plan is for H100 SXM (sm_90): leave --arch"));
-    CHECK_NOTHROW(make_report(m.g, table_for(target_options{"", "H200 SXM"}), {}, &r));
+    CHECK_NOTHROW(make_report(m.g, table_for(target_options{"", "H200 SXM"}), &r));
 }
 
 TEST_CASE("the records of this tree have the steps of their models' graphs", "[measured][graphs]") {
@@ -220,7 +220,7 @@ TEST_CASE("the records of this tree have the steps of their models' graphs", "[m
             CAPTURE(gpu, name);
             const json::graph g =
                 optimized(json::read(CATENA_TEST_DATA "/graphs/" + name + ".json.gz"));
-            const report r = make_report(g, table_for(target_options{"", record.gpu}), {}, &record);
+            const report r = make_report(g, table_for(target_options{"", record.gpu}), &record);
             // A plan may have changed since, but not most of it.
             CHECK(r.measured->same.steps + r.measured->other.steps >
                   static_cast<int>(r.plan.steps.size()) / 2);

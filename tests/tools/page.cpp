@@ -148,7 +148,7 @@ TEST_CASE("bars are to scale in time, and a measured one looks unlike a predicte
     for (const bool with : {true, false}) {
         CAPTURE(with);
         // In the file's order some steps are in the record, and others are not.
-        const report r = make_report(g, table_for("sm_90"), {}, with ? &record : nullptr);
+        const report r = make_report(g, table_for("sm_90"), with ? &record : nullptr);
         const std::string dom = dom_of(scaled(as_html(r)));
         const int measured = with ? r.measured->same.steps + r.measured->other.steps : 0;
         const int all = static_cast<int>(r.plan.steps.size());

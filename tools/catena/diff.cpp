@@ -81,7 +81,7 @@ value explained(const std::string& file, const std::string& arch, bool in_better
     target_options target{arch, ""};
     const auto record = record_and_target(o.measured, o.arch_is_named, target);
     return value::parse(
-        as_json(make_report(g, table_for(target), {}, record ? &*record : nullptr), false));
+        as_json(make_report(g, table_for(target), record ? &*record : nullptr), false));
 }
 
 double number(const value& report, const quantity& q, const std::string& file) {
