@@ -19,23 +19,25 @@ struct stage {
     int tokens = 0, sequences = 1;
 };
 
-/// Such as pp512, tg128x4, logits64.
+/// Such as pp512, tg128x4, logits64, walk32.
 stage stage_named(const std::string& name) {
-    static const std::regex form("(pp|tg|logits|steps)([1-9][0-9]{0,5})(x([1-9][0-9]?))?");
+    static const std::regex form("(pp|tg|logits|steps|walk)([1-9][0-9]{0,5})(x([1-9][0-9]?))?");
     std::smatch parts;
     const bool known = std::regex_match(name, parts, form);
     stage out;
     if (known) out = {parts[1], std::stoi(parts[2]), parts[4].matched ? std::stoi(parts[4]) : 1};
     const bool many = out.sequences > 1 && (out.kind == "pp" || out.kind == "logits");
     if (!known || many)
-        throw std::runtime_error("no stage '" + name +
-                                 "': name some such as pp512, tg128, tg128x4, logits64, steps16");
+        throw std::runtime_error(
+            "no stage '" + name +
+            "': name some such as pp512, tg128, tg128x4, logits64, steps16, walk32");
     return out;
 }
 
 nlohmann::json measure(llama_model* model, const stage& s, const effort& e) {
     if (s.kind == "logits") return logits(model, s.tokens);
     if (s.kind == "steps") return steps(model, s.tokens, s.sequences);
+    if (s.kind == "walk") return walk(model, s.tokens, s.sequences);
     return speed(model, {s.kind == "pp", s.tokens, s.sequences}, e);
 }
 

@@ -2,7 +2,8 @@
 """scripts/llama-bench run: makes models of random weights and measures them without Catena and with it.
 
 A call takes nine minutes, or CATENA_MINUTES; the same call again goes on after the last stage that was measured. What
-failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log.
+failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log; of walks steps.json and timelines/. What
+got slower since the last records in bench/results/ is written to the file that --slower names.
 Exit code 0: everything is measured; 1: something failed; 2: nothing failed, but something is left for the next call.
 """
 import argparse
@@ -25,23 +26,43 @@ from typing import NamedTuple
 sys.dont_write_bytecode = True
 import ab_page
 import ab_record
+import walks
 from ab_record import Problem
 from models import MODELS, Model
 
-BUILT = Path(__file__).resolve().parents[2] / "build/llama-bench"
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import slower
+import timeline
+
+BUILT = ROOT / "build/llama-bench"
 STAYS_FREE = 1 << 28  # bytes of the disk
 LEAST_SECONDS = 20    # that a model needs to be made, loaded or measured at all
 STAGE_SECONDS = 300   # after which a stage hangs
 
 
+class Group(NamedTuple):
+    """Stages that share a process."""
+    stages: tuple
+    environment: dict = {}
+    has_timeline: bool = False  # of each stage, in a process of its own
+
+
 class Plan(NamedTuple):
-    """Stages that share a process, and how much each of them does."""
+    """What is measured, and how much each stage does."""
     groups: tuple
-    options: tuple
+    options: tuple = ()
 
 
-MEASURED = Plan((("pp512", "tg128", "tg128x4", "logits64"), ("steps16", "steps16x4")), ("--turns", "5"))
-REHEARSED = Plan((("pp16", "tg4", "tg4x4", "logits8"), ("steps2", "steps2x4")), ("--turns", "2", "--copy-mb", "4"))
+def plans(speeds, logits, steps, walk, options):
+    """By what --what names. A number of tokens in front of x4 is that of each of four sequences."""
+    without_graphs = {"GGML_CUDA_DISABLE_GRAPHS": "1"}
+    return {"llama": Plan((Group((*speeds, logits)), Group((steps, f"{steps}x4"), without_graphs)), options),
+            "walk": Plan(tuple(Group((stage,), has_timeline=True) for stage in (walk, f"{walk}x4")))}
+
+
+MEASURED = plans(("pp512", "tg128", "tg128x4"), "logits64", "steps16", "walk32", ("--turns", "5"))
+REHEARSED = plans(("pp16", "tg4", "tg4x4"), "logits8", "steps2", "walk2", ("--turns", "2", "--copy-mb", "4"))
 
 
 class TimeIsUp(Exception):
@@ -155,7 +176,7 @@ def opened(path, simulated, origin):
 class Run:
     def __init__(self, asked, program, record):
         self.asked, self.program, self.record = asked, program, record
-        self.plan = REHEARSED if asked.rehearse else MEASURED
+        self.plan = (REHEARSED if asked.rehearse else MEASURED)[asked.what]
         self.path = asked.out / "record.json"
 
     def entry(self, model):
@@ -173,7 +194,7 @@ class Run:
 
     def missing(self, model, group):
         stages = self.entry(model)["stages"]
-        return [stage for stage in group if "failed" in stages.get(stage, {"failed": ""})]
+        return [stage for stage in group.stages if "failed" in stages.get(stage, {"failed": ""})]
 
     def make(self, model, file):
         file.with_name(f"{file.name}.part").unlink(missing_ok=True)  # of a call that was cut
@@ -202,6 +223,28 @@ class Run:
                     self.put(model, stage, {"failed": str(problem)})
                 todo = todo[len(failed):]
 
+    def walk(self, model, file, stage, library):
+        """Decode steps under CUPTI, as a timeline and where it goes."""
+        lines = self.asked.out / "timeline.tsv"
+        lines.unlink(missing_ok=True)
+        try:
+            if not library.exists():
+                raise Problem(f"{library}: there is no such library: scripts/llama-bench build makes it")
+            environment = {"CUDA_INJECTION64_PATH": str(library.resolve()), "CATENA_TIMELINE": str(lines)}
+            found = [json.loads(line) for line in self.program.lines(["measure", str(file), stage],
+                                                                     environment=environment, patience=STAGE_SECONDS)]
+            if not found:
+                raise Problem("llama_ab ended without a result")
+            result = found[0]
+            result.pop("stage")
+            if "failed" not in result:
+                result["steps"] = walks.accounts(lines, self.asked.out / f"timelines/{model.name}.{stage}.json.gz",
+                                                 {**self.record["provenance"], "model": model.name, "stage": stage,
+                                                  "simulated": self.record["simulated"]})
+        except Problem as problem:
+            result = {"failed": str(problem)}
+        self.put(model, stage, result)
+
     def run(self, model):
         groups = [self.missing(model, group) for group in self.plan.groups]
         if not any(groups):
@@ -218,8 +261,12 @@ class Run:
             for stage in sum(groups, []):
                 self.put(model, stage, {"failed": str(problem)})
             return
-        for stages, environment in zip(groups, ({}, {"GGML_CUDA_DISABLE_GRAPHS": "1"})):
-            self.measure(model, file, stages, environment)
+        for stages, group in zip(groups, self.plan.groups):
+            if group.has_timeline:
+                for stage in stages:
+                    self.walk(model, file, stage, self.asked.timeline)
+            else:
+                self.measure(model, file, stages, group.environment)
         file.unlink()  # the next model needs the room
 
 
@@ -228,7 +275,7 @@ def came_of(run, models):
     code = 0
     for name in models:
         model = run.record["models"].get(name, {"stages": {}})
-        for stage in sum(run.plan.groups, ()):
+        for stage in (stage for group in run.plan.groups for stage in group.stages):
             result = model["stages"].get(stage)
             why = ab_record.why_no_row(model, stage) if ab_record.is_speed(stage) else (result or {}).get("failed")
             if result is None or why in ("not measured yet", "logits are not compared yet"):
@@ -237,6 +284,14 @@ def came_of(run, models):
                 print(f"{name} {stage}: FAILED, {why}")
                 code = 1
     return code
+
+
+def print_accounts(record):
+    for name, model in record["models"].items():
+        for stage, result in model["stages"].items():
+            for found in result.get("steps", []) if stage.startswith("walk") else []:
+                side = "with Catena" if found["catena"] else "llama.cpp alone"
+                print(f"{name} {stage}, {side}: {timeline.account_text(found)}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -250,6 +305,12 @@ def arguments():
     parser.add_argument("words", nargs="+", metavar="OUT", help="a folder for the record, the page and the table; behind "
                         f"it models, some of {', '.join(MODELS)}; all by default")
     parser.add_argument("--files", type=Path, help="folder for the model's file while it is measured: up to 22 GB")
+    parser.add_argument("--what", choices=list(MEASURED), default="llama", help="llama: speeds, logits and the slowest "
+                        "steps; walk: a timeline of every kernel of a decode step")
+    parser.add_argument("--minutes", type=float, help="of this call; nine, or CATENA_MINUTES, by default")
+    parser.add_argument("--timeline", type=Path, help="libcatena_timeline.so, if scripts/llama-bench build has not made it "
+                        "here")
+    parser.add_argument("--slower", type=Path, metavar="FILE", help="what bench/slower.py OUT prints")
     parser.add_argument("--program", help="llama_ab, if scripts/llama-bench build has not made it here")
     parser.add_argument("--rehearse", action="store_true",
                         help="small models and few tokens, for a program without a GPU")
@@ -269,9 +330,10 @@ def main():
     asked = arguments()
     if unknown := [name for name in asked.models if name not in MODELS]:
         raise Problem(f"no model {unknown[0]}: choose from {', '.join(MODELS)}")
-    seconds = 60 * minutes()
+    seconds = 60 * (asked.minutes or minutes())
     path = program_path(asked.program)
     asked.files = asked.files or BUILT
+    asked.timeline = asked.timeline or BUILT / "libcatena_timeline.so"
     for folder in asked.out, asked.files:
         folder.mkdir(parents=True, exist_ok=True)
     with open(asked.out / "llama_ab.log", "w", encoding="utf-8") as log:
@@ -287,6 +349,10 @@ def main():
             print("the time is up: the same call goes on")
     ab_record.write(run.path, record)
     ab_page.write(record, asked.out)
+    walks.write_steps(asked.out / "steps.json", record)
+    if asked.slower:
+        asked.slower.write_text("\n".join(slower.report(asked.out)[0]) + "\n", encoding="utf-8")
+    print_accounts(record)
     return came_of(run, models)
 
 

@@ -33,6 +33,10 @@ nlohmann::json logits(llama_model* model, int tokens);
 /// one. CUDA graphs must be off in the process.
 nlohmann::json steps(llama_model* model, int tokens, int sequences);
 
+/// Decodes `tokens` of each of `sequences` one by one, without Catena and then with it. What is
+/// measured comes from a library that the environment has put into the process (timeline.cpp).
+nlohmann::json walk(llama_model* model, int tokens, int sequences);
+
 /// A copy within the measured device's memory. `bytes` are read and as many written.
 class device_copy {
   public:

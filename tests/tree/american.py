@@ -21,7 +21,7 @@ BRITISH = re.compile(rf"(?<![a-z])(un|re|de|dis)*((?:{'|'.join(VERBS)})is(e[drs]
 
 def texts(root):
     for folder in FOLDERS:
-        yield from (f for f in sorted((root / folder).rglob("*")) if f.is_file() and f.suffix not in {".json", ".png", ".gz"}
+        yield from (f for f in sorted((root / folder).rglob("*")) if f.is_file() and f.suffix not in {".json", ".png", ".gz", ".xz"}
                     and f.resolve() != Path(__file__).resolve())
     for pattern in FILES:
         yield from sorted(root.glob(pattern))

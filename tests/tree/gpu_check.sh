@@ -2,7 +2,7 @@
 set -euo pipefail
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{scripts,cmake,include,instances,build/gpu/instances/sm_90,generators,tools,tests,bench/probe,bin,build/gpu/bin,"a caller"}
+mkdir -p "$root"/{scripts,cmake,include,instances,integrations,measure,build/gpu/instances/sm_90,generators,tools,tests,bench/probe,bin,build/gpu/bin,"a caller"}
 cp "$1/scripts/gpu-check" "$root/scripts"
 touch "$root/CMakeLists.txt" "$root"/build/gpu/instances/sm_90/{one,two}.cu
 cd "$root"
@@ -21,13 +21,14 @@ stand_in build/gpu/bin/catena '[ -z "$TUNE_LEAVES" ] || echo "time is up: not ev
 stand_in build/gpu/bin/bench_kernels 'echo "{}" >"$2"
 [ -z "$BENCH_STAYS" ] || { echo $$ >running.new; mv running.new running; exec sleep 600; }'
 stand_in bench/engine.py
+stand_in scripts/llama-bench 'echo "its account"; echo "slower than a record:" >"${@: -1}"'
 stand_in bench/page.py
 stand_in bench/probe/run.py 'case $* in *measure*) exit ${MEASURES:-0} ;; esac'
 export PATH=$root/bin:$PATH FAILS= SANITIZER_FINDS=none TUNE_LEAVES= BENCH_STAYS=
 
 # expect CODE "TEXT..." STAGE...: the exit code of a call, and what its summary says.
 expect() {
-    local wanted=$1 code=0 said text
+    local wanted=$1 code=0 text
     : >calls
     said=$(cd "a caller" && ../scripts/gpu-check out "${@:3}") || code=$?
     [ $code = "$wanted" ] || { echo "gpu-check ${*:3}: exit code $code for $wanted"; echo "$said"; exit 1; }
@@ -63,6 +64,16 @@ MEASURES=2 expect 2 "probe: unfinished, the same call goes on" probe
 called "run.py check" 1
 FAILS=cmake=1 expect 1 "probe: FAILED" probe
 called run.py 0
+
+# Walks and speeds in llama.cpp: what got slower comes first. A call that was cut goes on.
+expect 0 $'slower than a record:\nits account\nwalk: passed,\nllama: passed,' walk llama
+[[ "$said" = *$'== walk\nslower than a record:\nits account'* ]] || { echo "what got slower is not the first: $said"; exit 1; }
+called "llama-bench run $PWD/a caller/out/llama --what walk --minutes 8.[0-9]* --files [a-z/-]* --slower $PWD/a caller/out/walk.slower" 1
+called "llama-bench run $PWD/a caller/out/llama --what llama" 1
+expect 0 "walk: passed before with these sources" walk
+rm "a caller/out/walk.passed"
+FAILS=llama-bench=2 expect 2 "walk: unfinished, the same call goes on" walk
+FAILS=llama-bench=1 expect 1 "walk: FAILED" walk
 
 # An interrupt ends what runs, too.
 code=0

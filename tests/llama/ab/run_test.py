@@ -1,5 +1,6 @@
-"""run_test ROOT LLAMA_AB NO_GPU: the stages of scripts/llama-bench. Most tests have a program that answers at once; the
-last ones rehearse with the real one, whose device computes on this CPU."""
+"""run_test ROOT LLAMA_AB NO_GPU [TIMELINE]: the stages of scripts/llama-bench. Most tests have a program that answers at
+once; the last ones rehearse with the real one, whose device computes on this CPU. TIMELINE is the library that records
+kernels, on a CUPTI which tells of steps that nobody ran; without it walks are not rehearsed."""
 import contextlib
 import html
 import io
@@ -14,11 +15,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-ROOT, LLAMA_AB, NO_GPU = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+ROOT, LLAMA_AB, NO_GPU, TIMELINE = Path(sys.argv[1]), *sys.argv[2:4], "".join(sys.argv[4:5])
 FAKE = Path(__file__).resolve().parent / "fake.py"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench/llama"))
 import run
+import timeline
 from ab_record import Problem
 
 SPEED = ("pp16", "tg4", "tg4x4")
@@ -157,6 +159,31 @@ class Stages(Bench):
         self.assertEqual(self.record()["provenance"]["gpu"], "another")
 
 
+class Walks(Bench):
+    """A program that records nothing."""
+
+    def walk(self, *words, **special):
+        return self.call("qwen3-8b", "--what", "walk", *words, **special)
+
+    def test_a_library_that_is_not_there(self):
+        code, said = self.walk("--timeline", "/nowhere/t.so")
+        self.assertEqual(code, 1)
+        self.assertIn("qwen3-8b walk2: /nowhere/t.so: there is no such library: scripts/llama-bench build makes it", said)
+
+    def test_no_timeline_was_written(self):
+        code, said = self.walk("--timeline", str(FAKE))
+        self.assertEqual(code, 1)
+        self.assertIn("qwen3-8b walk2x4: FAILED, no timeline was written: llama_ab.log says why", said)
+        self.assertFalse((self.out / "steps.json").exists())
+
+    def test_speeds_stay_when_a_walk_is_cut(self):
+        self.call("qwen3-8b")
+        before = self.stages()
+        with mock.patch.object(run, "minutes", return_value=0.01):
+            code, _ = self.walk("--timeline", str(FAKE))
+        self.assertEqual((code, self.stages()), (2, before))
+
+
 class Shown(Bench):
     def test_speeds_and_ratios(self):
         self.call("qwen3-8b")
@@ -268,6 +295,23 @@ class Rehearsal(Bench):
         self.assertIn("interrupted: the same call goes on", said)
         self.assertEqual(first.returncode, 1)
         self.assertEqual([p for p in Path("/proc").glob("[0-9]*/cmdline") if self.is_ours(p)], [])
+
+    @unittest.skipUnless(TIMELINE, "there was no CUPTI to build it with")
+    def test_a_walk_has_a_timeline_and_an_account(self):
+        walk = self.bench("qwen3-8b", "--what", "walk", "--timeline", TIMELINE)
+        done = subprocess.run(walk, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("qwen3-8b walk2x4, with Catena: 120 kernels, 480 us: matvec of Catena 360 (60), attention 120 (60)",
+                      done.stdout)
+        steps = json.loads((self.out / "steps.json").read_text())
+        self.assertEqual([(s["model"], s["sequences"], s["catena"], s["us"]) for s in steps["steps"]],
+                         [("qwen3-8b", sequences, catena, 480 if catena else 720)
+                          for sequences in (1, 4) for catena in (False, True)])
+        kernels, facts = timeline.read(self.out / "timelines/qwen3-8b.walk2.json.gz")
+        self.assertEqual((len(kernels), facts["stage"], facts["simulated"]), (5 * (120 + 180), "walk2", True))
+        self.assertEqual((kernels[0].stream, kernels[0].launch[:2]), (7, ("132,1,1", "256,1,1")))
+        again = subprocess.run(walk, capture_output=True, text=True)
+        self.assertEqual((again.returncode, again.stdout.count("measured before")), (0, 1))
 
     def is_ours(self, cmdline):
         try:
