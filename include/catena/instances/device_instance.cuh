@@ -8,6 +8,10 @@
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
 
+#if defined(CATENA_PHASES)
+#include "catena/instances/phases.cuh"
+#endif
+
 namespace CATENA_NAMESPACE::instances {
 
 template <row_computation C, row_policy P, class Ops>
@@ -21,6 +25,15 @@ __device__ __forceinline__ void run_on_device(const matvec_args& args) {
     executor_of<C.own, exec::cuda, Ops> x;
     kernel::matvec_body<decltype(x), P, C.weights>(x, args);
 }
+
+#if defined(CATENA_PHASES)
+template <product_computation C, matvec_policy P, class Ops, std::uint64_t Name>
+__device__ __forceinline__ void run_timed(const matvec_args& args) {
+    timed<executor_of<C.own, exec::cuda, Ops>> x;
+    kernel::matvec_body<decltype(x), P, C.weights>(x, args);
+    x.write(Name, args);
+}
+#endif
 
 template <product_computation C, matmul_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const matmul_args& args) {
@@ -41,6 +54,19 @@ constexpr int bound_blocks(const Policy& p) {
     return p.min_blocks;
 }
 
+/// What a kernel runs. With CATENA_PHASES all kernels of the file are matvecs, and their names are
+/// entered.
+#if defined(CATENA_PHASES)
+#define CATENA_RUN(symbol, computes, numbers)                                                      \
+    ::catena::instances::run_timed<computations::computes, policy_of_##computes##_##numbers, ops,  \
+                                   ::catena::instances::number_of(#symbol)>
+#else
+#define CATENA_TIMED_KERNEL(symbol)
+#define CATENA_RUN(symbol, computes, numbers)                                                      \
+    ::catena::instances::run_on_device<computations::computes, policy_of_##computes##_##numbers,   \
+                                       ops>
+#endif
+
 /// The kernel of a row; its symbol is the row's name, as profilers and ptxas show it.
 #define CATENA_KERNEL(arch, launch, formats, numbers, computes)                                    \
     constexpr auto policy_of_##computes##_##numbers =                                              \
@@ -51,8 +77,8 @@ constexpr int bound_blocks(const Policy& p) {
         catena_##launch##_##formats##_##numbers##_##arch(                                          \
             const __grid_constant__ ::catena::instances::kernel_args<                              \
                 computations::computes.kind>::type args) {                                         \
-        ::catena::instances::run_on_device<computations::computes,                                 \
-                                           policy_of_##computes##_##numbers, ops>(args);           \
-    }
+        CATENA_RUN(catena_##launch##_##formats##_##numbers##_##arch, computes, numbers)(args);     \
+    }                                                                                              \
+    CATENA_TIMED_KERNEL(catena_##launch##_##formats##_##numbers##_##arch)
 
 }  // namespace CATENA_NAMESPACE::instances

@@ -18,6 +18,7 @@
 #include "catena/kernel/fragment.hpp"
 #include "catena/kernel/numbers.hpp"
 #include "catena/kernel/objection/matvec.hpp"
+#include "catena/kernel/phase.hpp"
 #include "catena/kernel/placement.hpp"
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
@@ -62,6 +63,7 @@ CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, cons
     for (int at = first; at < bytes; at += on) own += bytes - at < share ? bytes - at : share;
     const int columns = P.columns > 1 || copies_slots<P> ? u.count : 1;
     if (a.weights_early) x.grid_wait();
+    reaches(x, phase::waited);
     stream.begin(0, columns * own);
     CATENA_NO_UNROLL
     for (int c = 0; c < columns; ++c) {
@@ -108,13 +110,16 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     if (b.member->q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows);
     if constexpr (P.placement != norm_placement::producer) prefetch_weight(x, a);
-    if constexpr (makes || !shared)
+    if constexpr (makes || !shared) {
         if (a.weights_early) x.grid_wait();
+        reaches(x, phase::waited);
+    }
     if constexpr (makes)
         make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k));
     else if constexpr (shared)
         share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
     if constexpr (shared) x.sync();
+    reaches(x, phase::columns);
     return to;
 }
 
@@ -209,6 +214,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         stage = next;
         if (turn < 0) continue;
         if (turn == 0) {  // the ring is full
+            reaches(x, phase::filled);
             shared_x = take_columns<P>(x, a, b, own_columns, column_bytes);
             if (read.done()) break;
             if constexpr (splits) meet_at(stage);
@@ -226,6 +232,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         if constexpr (asks_first<P>)
             if (read.last_piece()) ask_own();
         if constexpr (!splits) stream.wait(stage);
+        if (turn == 0) reaches(x, phase::weights);
         std::byte* const arrived = stages + stage * (P.rows * Room);
         const matvec_columns columns =
             shared ? matvec_columns{shared_x, column_bytes, b.columns} : columns_of(a, b);
@@ -250,6 +257,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
             {columns.x + x_at, columns.x_bytes, columns.count, half_of_column(a.k)});
         stream.release(stage);
         if (read.last_piece()) {
+            reaches(x, phase::multiplied);
             if constexpr (!asks_first<P>) ask_own();
             const real weight = combines<P> ? x.shuffle(b.weight, read.slot()) : real{1};
             real factor{1};
@@ -339,6 +347,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
                   "kernel/objection/matvec.hpp says why no matvec can be so");
     constexpr int room = slice_room<P, W>, team_room = P.stages * P.rows * room;
 
+    reaches(x, phase::entry);
     x.grid_trigger();
     auto stream = x.template stream<P.copy, P.stages>();
     auto own_columns = x.template stream<columns_by<P>, 1>();
@@ -372,6 +381,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
         multiply_band<P, F, room, several<W>>(x, a, b, stream, own_columns, stages);
     });
     if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
+    reaches(x, phase::end);
 }
 
 }  // namespace CATENA_NAMESPACE::kernel
