@@ -21,7 +21,8 @@ struct stage {
 
 /// Such as pp512, tg128x4, logits64, walk32.
 stage stage_named(const std::string& name) {
-    static const std::regex form("(pp|tg|logits|steps|walk)([1-9][0-9]{0,5})(x([1-9][0-9]?))?");
+    static const std::regex form(
+        "(pp|tg|logits|steps|walk|phases)([1-9][0-9]{0,5})(x([1-9][0-9]?))?");
     std::smatch parts;
     const bool known = std::regex_match(name, parts, form);
     stage out;
@@ -38,6 +39,7 @@ nlohmann::json measure(llama_model* model, const stage& s, const effort& e) {
     if (s.kind == "logits") return logits(model, s.tokens);
     if (s.kind == "steps") return steps(model, s.tokens, s.sequences);
     if (s.kind == "walk") return walk(model, s.tokens, s.sequences);
+    if (s.kind == "phases") return phases(model, s.tokens, s.sequences);
     return speed(model, {s.kind == "pp", s.tokens, s.sequences}, e);
 }
 
@@ -58,6 +60,16 @@ void measure_all(const std::string& file, const std::vector<std::string>& names,
     }
 }
 
+/// A line for each file of medians.
+void race_all(const std::string& file, const std::string& name,
+              const std::vector<std::string>& rows, const effort& e) {
+    const stage s = stage_named(name);
+    if (s.kind != "tg") throw std::runtime_error("races are of single tokens, such as tg16");
+    const model_handle model = load(file);
+    for (const std::string& of : rows)
+        std::cout << race(model.get(), {false, s.tokens, s.sequences}, of, e) << std::endl;
+}
+
 void print_facts() {
     ggml_backend_dev_t device = measured_device();
     std::size_t free = 0, total = 0;
@@ -75,8 +87,8 @@ void print_facts() {
 int main(int argc, char** argv) {
     CLI::App app{"Models of random weights, and what Catena changes in them"};
     app.require_subcommand(1);
-    std::string file;
-    std::vector<std::string> stages;
+    std::string file, raced_stage;
+    std::vector<std::string> stages, rows;
     effort asked;
     std::size_t copy_mb = 1024;
 
@@ -93,6 +105,13 @@ int main(int argc, char** argv) {
         asked.copy_bytes = copy_mb << 20;
         measure_all(file, stages, asked);
     });
+    CLI::App* racing = app.add_subcommand(
+        "race", "Prints a line of JSON for each file of medians, which decide on one side");
+    racing->add_option("FILE", file)->required();
+    racing->add_option("STAGE", raced_stage)->required();
+    racing->add_option("ROWS", rows)->required();
+    racing->add_option("--turns", asked.turns)->check(CLI::Range(1, 1000));
+    racing->callback([&] { race_all(file, raced_stage, rows, asked); });
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

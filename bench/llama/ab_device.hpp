@@ -3,6 +3,9 @@
 
 #include <ggml-backend.h>
 
+#include <string>
+#include <vector>
+
 namespace catena::ab {
 
 /// What the program was built with; empty: not known.
@@ -14,5 +17,8 @@ built build_facts();
 
 /// The device; throws a sentence if there is none.
 ggml_backend_dev_t measured_device();
+
+/// What catena::instances::phases_so_far says; throws a sentence if kernels keep no times.
+std::vector<std::string> phases_of_device();
 
 }  // namespace catena::ab

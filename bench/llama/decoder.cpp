@@ -37,7 +37,7 @@ void keep(ggml_log_level level, const char* text, void*) {
 
 llama_context* new_context(llama_model* model, const context_options& o) {
     llama_log_set(keep, nullptr);
-    set_catena(o.who, o.times == timed_steps::yes ? "times" : "summary");
+    set_catena(o.who, o.times == timed_steps::yes ? "times" : "summary", o.rows);
     llama_context_params p = llama_context_default_params();  // those of llama-bench -fa 1
     p.n_ctx = static_cast<std::uint32_t>(o.tokens * o.sequences);
     p.n_batch = 2048;
@@ -66,9 +66,10 @@ void add_noise(llama_context* context, float of_a_layer) {
 
 }  // namespace
 
-void set_catena(side who, const char* log_level) {
+void set_catena(side who, const char* log_level, const std::string& rows) {
     setenv("CATENA_ENABLED", who == side::on ? "1" : "0", 1);
     setenv("CATENA_LOG", who == side::on ? log_level : "off", 1);
+    setenv("GGML_CUDA_CATENA_ROWS", rows.c_str(), 1);
 }
 
 model_handle load(const std::string& file) {

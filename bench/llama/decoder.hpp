@@ -27,6 +27,7 @@ struct context_options {
     int sequences = 1;  ///< that are decoded at once
     float noise = 0;    ///< the deviation of what is added to the values in each layer
     timed_steps times = timed_steps::no;
+    std::string rows = {};  ///< a file of medians that decide which rows Catena launches
 };
 
 /// Random tokens of a vocabulary, the same for the same seed.
@@ -43,7 +44,7 @@ class random_tokens {
 enum class answered { last, all };
 
 /// What backends that begin now read of their environment.
-void set_catena(side who, const char* log_level);
+void set_catena(side who, const char* log_level, const std::string& rows = {});
 
 /// A context. Its memory is of flash attention, and each sequence has its own.
 class decoder {

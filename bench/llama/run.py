@@ -2,22 +2,19 @@
 """scripts/llama-bench run: makes models of random weights and measures them without Catena and with it.
 
 A call takes nine minutes, or CATENA_MINUTES; the same call again goes on after the last stage that was measured. What
-failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log; of walks steps.json and timelines/. What
-got slower since the last records in bench/results/ is written to the file that --slower names.
+failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log; of walks steps.json and timelines/; of
+phases the folder phases; of races walk_tuning.json and walk_rows.txt. The file that --slower names gets what got slower
+since the last records in bench/results/.
 Exit code 0: everything is measured; 1: something failed; 2: nothing failed, but something is left for the next call.
 """
 import argparse
 import contextlib
 import hashlib
 import json
-import lzma
-import math
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import threading
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,16 +23,17 @@ from typing import NamedTuple
 sys.dont_write_bytecode = True
 import ab_page
 import ab_record
+import walk_tuning
 import walks
 from ab_record import Problem
 from models import MODELS, Model
+from program import BUILT, ROOT, Ended, Program, TimeIsUp, program_path, provenance
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
+import phases
 import slower
 import timeline
 
-BUILT = ROOT / "build/llama-bench"
 STAYS_FREE = 1 << 28  # bytes of the disk
 LEAST_SECONDS = 20    # that a model needs to be made, loaded or measured at all
 STAGE_SECONDS = 300   # after which a stage hangs
@@ -54,111 +52,19 @@ class Plan(NamedTuple):
     options: tuple = ()
 
 
-def plans(speeds, logits, steps, walk, options):
+def plans(speeds, logits, steps, walk, phased, options):
     """By what --what names. A number of tokens in front of x4 is that of each of four sequences."""
     without_graphs = {"GGML_CUDA_DISABLE_GRAPHS": "1"}
     return {"llama": Plan((Group((*speeds, logits)), Group((steps, f"{steps}x4"), without_graphs)), options),
-            "walk": Plan(tuple(Group((stage,), has_timeline=True) for stage in (walk, f"{walk}x4")))}
+            "walk": Plan(tuple(Group((stage,), has_timeline=True) for stage in (walk, f"{walk}x4"))),
+            "phases": Plan((Group((phased, f"{phased}x4")),)),
+            "races": Plan((), ("--turns", str(2 * int(options[1]) - 1)))}
 
 
-MEASURED = plans(("pp512", "tg128", "tg128x4"), "logits64", "steps16", "walk32", ("--turns", "5"))
-REHEARSED = plans(("pp16", "tg4", "tg4x4"), "logits8", "steps2", "walk2", ("--turns", "2", "--copy-mb", "4"))
-
-
-class TimeIsUp(Exception):
-    pass
-
-
-class Ended(Problem):
-    """The program did not end by itself. What it would have done next may still work."""
-
-
-class Program:
-    """llama_ab, until the end of the call."""
-
-    def __init__(self, path, log):
-        self.path, self.log, self.end = path, log, math.inf
-
-    def left(self):
-        return self.end - time.monotonic()
-
-    def last_words(self):
-        with open(self.log.name, encoding="utf-8", errors="replace") as file:
-            lines = [line.strip() for line in file if line.strip()]
-        return lines[-1] if lines else "it said nothing"
-
-    def lines(self, arguments, text="", environment=None, patience=3600):
-        """The lines that it prints, as it prints them, each within `patience` seconds. Then Problem says how it failed,
-        if it did."""
-        with subprocess.Popen([self.path, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
-                              text=True, env={"GGML_CUDA_PDL": "1", **os.environ, **(environment or {})}) as process:
-            guard = self.guarded(process, patience)
-            try:
-                with contextlib.suppress(BrokenPipeError):  # the exit code says more
-                    process.stdin.write(text)
-                    process.stdin.close()
-                for line in process.stdout:
-                    guard.cancel()
-                    yield line
-                    guard = self.guarded(process, patience)
-                code = process.wait()
-            finally:
-                guard.cancel()
-                process.kill()
-        self.check(code, patience)
-
-    def guarded(self, process, patience):
-        timer = threading.Timer(max(0, min(patience, self.left())), process.kill)
-        timer.daemon = True
-        timer.start()
-        return timer
-
-    def check(self, code, patience):
-        if code == -signal.SIGKILL and self.left() <= 0:
-            raise TimeIsUp
-        if code == -signal.SIGKILL:
-            raise Ended(f"not done after {patience} s")
-        if code < 0:
-            raise Ended(f"llama_ab was ended by {signal.Signals(-code).name}: {self.last_words()}")
-        if code == 127:  # what the loader said
-            raise Problem(f"{self.last_words()}: run it on a machine with a GPU, its driver and the CUDA toolkit")
-        if code > 0:
-            raise Problem(self.last_words().removeprefix("llama_ab: "))
-
-    def facts(self):
-        return json.loads("".join(self.lines(["facts"])))
-
-
-def program_path(asked):
-    """The program; what scripts/llama-bench built travels packed."""
-    if asked:
-        path = Path(asked)
-    else:
-        path, packed = BUILT / "llama_ab", BUILT / "llama_ab.xz"
-        if packed.exists() and (not path.exists() or path.stat().st_mtime < packed.stat().st_mtime):
-            with lzma.open(packed) as source, open(path, "wb") as to:
-                shutil.copyfileobj(source, to)
-            path.chmod(0o755)
-    if not os.access(path, os.X_OK):
-        raise Problem(f"{path}: there is no such program: run scripts/llama-bench build where nvcc is")
-    return path.resolve()
-
-
-def driver():
-    try:
-        asked = ["nvidia-smi", "--id=0", "--format=csv,noheader",
-                 "--query-gpu=driver_version,clocks.max.sm,clocks.max.memory"]
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def provenance(program, simulated):
-    facts = program.facts()
-    digest = hashlib.sha256(program.path.read_bytes()).hexdigest()[:16]
-    return {**facts, "driver, highest clocks": "" if simulated else driver(), "program": digest,
-            "environment": {name: value for name, value in sorted(os.environ.items())
-                            if name.startswith(("CATENA_", "GGML_")) and name != "CATENA_MINUTES"}}
+MEASURED = plans(("pp512", "tg128", "tg128x4"), "logits64", "steps16", "walk32", "phases16", ("--turns", "5"))
+RACED = "tg32"
+REHEARSED = plans(("pp16", "tg4", "tg4x4"), "logits8", "steps2", "walk2", "phases2", ("--turns", "2", "--copy-mb", "4"))
+REHEARSED_RACE, REHEARSED_ROWS = "tg2", 3
 
 
 def opened(path, simulated, origin):
@@ -214,7 +120,7 @@ class Run:
                                                environment=environment, patience=STAGE_SECONDS):
                     result = json.loads(line)
                     todo.remove(stage := result.pop("stage"))
-                    self.put(model, stage, result)
+                    self.put(model, stage, self.kept(model, stage, result))
                 if todo:
                     raise Problem("llama_ab ended without a result")
             except Problem as problem:
@@ -222,6 +128,22 @@ class Run:
                 for stage in failed:
                     self.put(model, stage, {"failed": str(problem)})
                 todo = todo[len(failed):]
+
+    def told_by(self, model, stage):
+        """The provenance of a file of one stage."""
+        return {**self.record["provenance"], "model": model.name, "stage": stage, "simulated": self.record["simulated"]}
+
+    def kept(self, model, stage, result):
+        """The result, whose blocks go to a file of their own."""
+        if "blocks" in result:
+            lines = result.pop("blocks")
+            (self.asked.out / "phases").mkdir(exist_ok=True)
+            phases.write(self.asked.out / f"phases/{model.name}.{stage}.json.gz", lines, self.told_by(model, stage))
+            try:
+                result["kinds"] = phases.kinds_text(phases.launches_of(lines))
+            except phases.Bad as bad:
+                result["failed"] = str(bad)
+        return result
 
     def walk(self, model, file, stage, library):
         """Decode steps under CUPTI, as a timeline and where it goes."""
@@ -239,11 +161,59 @@ class Run:
             result.pop("stage")
             if "failed" not in result:
                 result["steps"] = walks.accounts(lines, self.asked.out / f"timelines/{model.name}.{stage}.json.gz",
-                                                 {**self.record["provenance"], "model": model.name, "stage": stage,
-                                                  "simulated": self.record["simulated"]})
+                                                 self.told_by(model, stage))
         except Problem as problem:
             result = {"failed": str(problem)}
         self.put(model, stage, result)
+
+    def race(self, model, file, todo, record):
+        """Each candidate takes turns with the walk as it is. One that ends the program has failed."""
+        stage = REHEARSED_RACE if self.asked.rehearse else RACED
+        folder = self.asked.out / "rows"
+        folder.mkdir(exist_ok=True)
+        for sequences in walk_tuning.SEQUENCES:
+            left = [c for c in todo if c.sequences == sequences]
+            while left:
+                files = [folder / f"{c.name.replace(' ', '.')}.txt" for c in left]
+                for path, candidate in zip(files, left):
+                    path.write_text(candidate.line(), encoding="utf-8")
+                words = ["race", str(file), stage if sequences == 1 else f"{stage}x{sequences}", *map(str, files)]
+                try:
+                    for line in self.program.lines([*words, *self.plan.options], patience=STAGE_SECONDS):
+                        walk_tuning.put(record, model, left[0], walk_tuning.came_of(json.loads(line), left[0]))
+                        left.pop(0)
+                        walk_tuning.write(self.asked.out, record)
+                    if left:
+                        raise Problem("llama_ab ended without a result")
+                except Problem as problem:
+                    for candidate in left[:1] if isinstance(problem, Ended) else left:
+                        walk_tuning.put(record, model, candidate, {"verdict": "failed", "why": str(problem)})
+                    left = left[1:] if isinstance(problem, Ended) else []
+                    walk_tuning.write(self.asked.out, record)
+        shutil.rmtree(folder)
+
+    def race_all(self, models, record):
+        for model in models:
+            known = [c for n in walk_tuning.SEQUENCES
+                     for c in walk_tuning.candidates(self.asked.catena, model, n)[:REHEARSED_ROWS if model.small else None]]
+            todo = [c for c in known if not walk_tuning.is_known(record, model, c)]
+            print(f"{model.name}: {len(todo)} of {len(known)} candidates are left", flush=True)
+            if not todo:
+                continue
+            if self.program.left() < LEAST_SECONDS:
+                raise TimeIsUp
+            with self.made(model) as file:
+                self.race(model, file, todo, record)
+
+    @contextlib.contextmanager
+    def made(self, model):
+        """The model's file, which stays if the time is up; the next model needs the room."""
+        digest = hashlib.sha256(model.recipe().encode()).hexdigest()[:8]
+        file = self.asked.files / f"{model.name}.{digest}.gguf"
+        if not file.exists():
+            self.make(model, file)
+        yield file
+        file.unlink()
 
     def run(self, model):
         groups = [self.missing(model, group) for group in self.plan.groups]
@@ -252,22 +222,17 @@ class Run:
             return
         if self.program.left() < LEAST_SECONDS:
             raise TimeIsUp
-        digest = hashlib.sha256(model.recipe().encode()).hexdigest()[:8]
-        file = self.asked.files / f"{model.name}.{digest}.gguf"
         try:
-            if not file.exists():
-                self.make(model, file)
-        except Problem as problem:
+            with self.made(model) as file:
+                for stages, group in zip(groups, self.plan.groups):
+                    if group.has_timeline:
+                        for stage in stages:
+                            self.walk(model, file, stage, self.asked.timeline)
+                    else:
+                        self.measure(model, file, stages, group.environment)
+        except Problem as problem:  # no file could be made
             for stage in sum(groups, []):
                 self.put(model, stage, {"failed": str(problem)})
-            return
-        for stages, group in zip(groups, self.plan.groups):
-            if group.has_timeline:
-                for stage in stages:
-                    self.walk(model, file, stage, self.asked.timeline)
-            else:
-                self.measure(model, file, stages, group.environment)
-        file.unlink()  # the next model needs the room
 
 
 def came_of(run, models):
@@ -286,12 +251,28 @@ def came_of(run, models):
     return code
 
 
+def raced(asked, program, origin):
+    """Tuning in the walk; the exit code."""
+    record = walk_tuning.opened(asked.out / "walk_tuning.json", asked.rehearse, origin)
+    run, code = Run(asked, program, {"models": {}}), 0
+    try:
+        run.race_all([Model(name, small=asked.rehearse) for name in asked.models or MODELS], record)
+    except TimeIsUp:
+        print("the time is up: the same call goes on")
+        code = 2
+    walk_tuning.write(asked.out, record)
+    print("\n".join(walk_tuning.text(record)))
+    return code
+
+
 def print_accounts(record):
     for name, model in record["models"].items():
         for stage, result in model["stages"].items():
             for found in result.get("steps", []) if stage.startswith("walk") else []:
                 side = "with Catena" if found["catena"] else "llama.cpp alone"
                 print(f"{name} {stage}, {side}: {timeline.account_text(found)}")
+            for kind in result.get("kinds", []):
+                print(f"{name} {stage}: {kind}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -306,7 +287,9 @@ def arguments():
                         f"it models, some of {', '.join(MODELS)}; all by default")
     parser.add_argument("--files", type=Path, help="folder for the model's file while it is measured: up to 22 GB")
     parser.add_argument("--what", choices=list(MEASURED), default="llama", help="llama: speeds, logits and the slowest "
-                        "steps; walk: a timeline of every kernel of a decode step")
+                        "steps; walk: a timeline of every kernel of a decode step; phases: where the time of matvec launches "
+                        "goes, by llama_ab_phases; races: rows of the set, raced in a walk one problem at a time")
+    parser.add_argument("--catena", type=Path, default="catena", help="the command that lists the rows, for races")
     parser.add_argument("--minutes", type=float, help="of this call; nine, or CATENA_MINUTES, by default")
     parser.add_argument("--timeline", type=Path, help="libcatena_timeline.so, if scripts/llama-bench build has not made it "
                         "here")
@@ -331,15 +314,18 @@ def main():
     if unknown := [name for name in asked.models if name not in MODELS]:
         raise Problem(f"no model {unknown[0]}: choose from {', '.join(MODELS)}")
     seconds = 60 * (asked.minutes or minutes())
-    path = program_path(asked.program)
+    path = program_path(asked.program, "llama_ab_phases" if asked.what == "phases" else "llama_ab")
     asked.files = asked.files or BUILT
     asked.timeline = asked.timeline or BUILT / "libcatena_timeline.so"
     for folder in asked.out, asked.files:
         folder.mkdir(parents=True, exist_ok=True)
     with open(asked.out / "llama_ab.log", "w", encoding="utf-8") as log:
         program = Program(path, log)
-        record = opened(asked.out / "record.json", asked.rehearse, provenance(program, asked.rehearse))
+        origin = provenance(program, asked.rehearse)
         program.end = time.monotonic() + seconds
+        if asked.what == "races":
+            return raced(asked, program, origin)
+        record = opened(asked.out / "record.json", asked.rehearse, origin)
         run = Run(asked, program, record)
         models = asked.models or list(MODELS)
         try:

@@ -24,6 +24,12 @@ struct effort {
 /// Tokens a second without Catena and with it, and the copy bandwidth, all in turns.
 nlohmann::json speed(llama_model* model, const speed_stage& stage, const effort& e);
 
+/// Tokens a second with Catena, and with Catena where the medians of `rows` decide what it
+/// launches, in turns. All else is the same, so the difference is what the rows of that file change
+/// in a walk.
+nlohmann::json race(llama_model* model, const speed_stage& stage, const std::string& rows,
+                    const effort& e);
+
 /// How far the logits with Catena are from those without it. The yardstick is how far those without
 /// it move by noise between the layers, as large as the rounding of activations to 8 bits.
 /// `tokens` are decoded as a prompt, one by one, and in four sequences.
@@ -36,6 +42,10 @@ nlohmann::json steps(llama_model* model, int tokens, int sequences);
 /// Decodes `tokens` of each of `sequences` one by one, without Catena and then with it. What is
 /// measured comes from a library that the environment has put into the process (timeline.cpp).
 nlohmann::json walk(llama_model* model, int tokens, int sequences);
+
+/// Decodes with Catena alone: the phases of the last launch of each matrix, a line for each block.
+/// It takes a device whose kernels keep them.
+nlohmann::json phases(llama_model* model, int tokens, int sequences);
 
 /// A copy within the measured device's memory. `bytes` are read and as many written.
 class device_copy {

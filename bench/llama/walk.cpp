@@ -1,3 +1,4 @@
+#include "ab_device.hpp"
 #include "stages.hpp"
 
 namespace catena::ab {
@@ -21,6 +22,12 @@ nlohmann::json walk(llama_model* model, int tokens, int sequences) {
     decode(model, side::off, tokens, sequences);
     decode(model, side::on, tokens, sequences);
     return {{"catena", decoder::catena_said()}};
+}
+
+nlohmann::json phases(llama_model* model, int tokens, int sequences) {
+    decoder::catena_said();
+    decode(model, side::on, tokens, sequences);
+    return {{"blocks", phases_of_device()}, {"catena", decoder::catena_said()}};
 }
 
 }  // namespace catena::ab

@@ -5,6 +5,7 @@
 #include "catena/engine/ggml/backend_planner.hpp"
 #include "catena/engine/ggml/graph_opt.hpp"
 #include "catena/launch/timer.hpp"
+#include "catena/pick/measured_file.hpp"
 #include "catena/runtime.hpp"
 #include "ggml-backend.h"
 #include "ggml-impl.h"
@@ -48,6 +49,20 @@ inline status can_serve(const table& rows, const options& asked) {
     return rows.state;
 }
 
+/// The rows of a device with the medians of the file that GGML_CUDA_CATENA_ROWS names, if it names
+/// one. `mine` keeps them, as long as a planner reads the table.
+inline table with_medians_of_user(const table& rows, measured_file& mine) {
+    const char* const path = std::getenv("GGML_CUDA_CATENA_ROWS");
+    if (path == nullptr || *path == '\0') return rows;
+    if (const status read = mine.read(path, rows); !read.ok()) {
+        GGML_LOG_WARN("catena: GGML_CUDA_CATENA_ROWS is left out: %s\n", read.message);
+        return rows;
+    }
+    GGML_LOG_INFO("catena: %d medians of %s decide, %d are of no row\n", mine.size(), path,
+                  mine.passed_over());
+    return mine.over(rows);
+}
+
 /// What a backend needs between the calls of ggml: plans, an order before allocation, workspaces
 /// and counts. One thread at a time.
 class planned_backend {
@@ -57,7 +72,7 @@ class planned_backend {
 
     /// `memory` lives longer.
     planned_backend(const table& rows, const options& asked, device_memory& memory)
-        : memory_(memory), planner_(rows, asked) {}
+        : memory_(memory), planner_(with_medians_of_user(rows, medians_), asked) {}
     planned_backend(const planned_backend&) = delete;
     planned_backend& operator=(const planned_backend&) = delete;
 
@@ -161,6 +176,7 @@ class planned_backend {
     }
 
     device_memory& memory_;
+    measured_file medians_;
     backend_planner planner_;
     known_graph known_{};
     const plan* plan_ = nullptr;     // of the graph that is walked

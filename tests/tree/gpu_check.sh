@@ -21,7 +21,7 @@ stand_in build/gpu/bin/catena '[ -z "$TUNE_LEAVES" ] || echo "time is up: not ev
 stand_in build/gpu/bin/bench_kernels 'echo "{}" >"$2"
 [ -z "$BENCH_STAYS" ] || { echo $$ >running.new; mv running.new running; exec sleep 600; }'
 stand_in bench/engine.py
-stand_in scripts/llama-bench 'echo "its account"; echo "slower than a record:" >"${@: -1}"'
+stand_in scripts/llama-bench 'echo "its account"; echo "slower than a record:" >"${@: -3:1}"'
 stand_in bench/page.py
 stand_in bench/probe/run.py 'case $* in *measure*) exit ${MEASURES:-0} ;; esac'
 export PATH=$root/bin:$PATH FAILS= SANITIZER_FINDS=none TUNE_LEAVES= BENCH_STAYS=
@@ -68,9 +68,13 @@ called run.py 0
 # Walks and speeds in llama.cpp: what got slower comes first. A call that was cut goes on.
 expect 0 $'slower than a record:\nits account\nwalk: passed,\nllama: passed,' walk llama
 [[ "$said" = *$'== walk\nslower than a record:\nits account'* ]] || { echo "what got slower is not the first: $said"; exit 1; }
-called "llama-bench run $PWD/a caller/out/llama --what walk --minutes 8.[0-9]* --files [a-z/-]* --slower $PWD/a caller/out/walk.slower" 1
+called "llama-bench run $PWD/a caller/out/llama --what walk --minutes 8.[0-9]* --files [a-z/-]* --slower $PWD/a caller/out/walk.slower " 1
 called "llama-bench run $PWD/a caller/out/llama --what llama" 1
 expect 0 "walk: passed before with these sources" walk
+expect 0 "phases: passed," phases
+called "llama-bench run $PWD/a caller/out/phases --what phases" 1
+expect 0 "races: passed," races
+called "llama-bench run $PWD/a caller/out/races --what races .* --catena build/gpu/bin/catena" 1
 rm "a caller/out/walk.passed"
 FAILS=llama-bench=2 expect 2 "walk: unfinished, the same call goes on" walk
 FAILS=llama-bench=1 expect 1 "walk: FAILED" walk

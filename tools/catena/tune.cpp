@@ -38,7 +38,7 @@ struct tune_options {
     tune::selection wanted;
     tune::budget within;
     std::optional<std::uint64_t> simulate;
-    bool resume = false, check_model = false;
+    bool resume = false, check_model = false, list = false;
     output_options output;
 };
 
@@ -175,6 +175,27 @@ std::string as_rows(const generator::tuning& t) {
     return fmt::to_string(out);
 }
 
+/// The candidates of every problem in the same form, with predicted times: those of the set alone,
+/// since nobody has compiled the others.
+std::string as_list(const generator::tuning& t, const tune::described_set& set) {
+    fmt::memory_buffer out;
+    const auto put = std::back_inserter(out);
+    fmt::format_to(put, "# Candidates of {}, predicted us\n", t.arch);
+    for (const tuned_problem& p : t.problems) {
+        fmt::format_to(put, "# {}; {} launches\n", tune::text(p.what), p.places);
+        for (const tuned_candidate& c : p.candidates) {
+            const auto rows = set.rows_of(p.computes);
+            const bool compiled = std::any_of(rows.begin(), rows.end(),
+                                              [&](const row& r) { return r.policy == c.policy; });
+            if (compiled)
+                fmt::format_to(put, "{} {:016x} {:.4f} 0\n",
+                               row_name(p.computes, c.policy, t.arch.c_str()), problem_key(p.what),
+                               c.predicted_us);
+        }
+    }
+    return fmt::to_string(out);
+}
+
 tune::watcher watcher_of(progress_line& line, const std::string& out) {
     tune::watcher watch;
     watch.stop = [] { return interrupted.load(); };
@@ -215,14 +236,21 @@ int tune_now(const tune_options& o) {
         return exit_ok;
     }
     const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
+    const auto set = own != nullptr ? tune::described_set(*own) : tune::described_set(target);
+    const auto shapes_wanted = [&] {
+        return tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
+    };
+    if (o.list) {
+        write_result(o.output,
+                     as_list(tune::blank(target, set, shapes_wanted(), {}, o.within), set));
+        return exit_ok;
+    }
     if (o.resume && out.empty())
         throw failure("--resume wants the --out that an earlier run wrote");
     for (const std::string& file : {out, o.rows, o.output.file}) refuse_unwritable(file);
 
     auto on = device_of(o, target);
-    const auto set = own != nullptr ? tune::described_set(*own) : tune::described_set(target);
-    const auto shapes =
-        tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
+    const auto shapes = shapes_wanted();
     if (shapes.empty())
         throw failure("the graphs ask for no launch of the chains and formats named");
     generator::tuning t = tune::blank(target, set, shapes, on->who(), o.within);
@@ -296,6 +324,12 @@ void add_tune(CLI::App& app, int& code) {
     command
         ->add_flag("--check-model", o->check_model,
                    "Only print the cost model's error against the record")
+        ->excludes(resume)
+        ->excludes(simulate);
+    command
+        ->add_flag("--list", o->list,
+                   "Only list the candidates that the set has, as lines for catena::measured_file "
+                   "with predicted times: for whoever measures them elsewhere")
         ->excludes(resume)
         ->excludes(simulate);
     command->add_option("--root", o->root, "The project's root, for headers, graphs and instances")

@@ -1,6 +1,7 @@
-"""run_test ROOT LLAMA_AB NO_GPU [TIMELINE]: the stages of scripts/llama-bench. Most tests have a program that answers at
+"""run_test ROOT LLAMA_AB NO_GPU CATENA TIMELINE: the stages of scripts/llama-bench. Most tests have a program that answers at
 once; the last ones rehearse with the real one, whose device computes on this CPU. TIMELINE is the library that records
-kernels, on a CUPTI which tells of steps that nobody ran; without it walks are not rehearsed."""
+kernels, on a CUPTI which tells of steps that nobody ran. CATENA is the command. Where one of them is "", walks or races are
+not rehearsed."""
 import contextlib
 import html
 import io
@@ -15,11 +16,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-ROOT, LLAMA_AB, NO_GPU, TIMELINE = Path(sys.argv[1]), *sys.argv[2:4], "".join(sys.argv[4:5])
+ROOT, LLAMA_AB, NO_GPU, CATENA, TIMELINE = Path(sys.argv[1]), *sys.argv[2:6]
 FAKE = Path(__file__).resolve().parent / "fake.py"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench/llama"))
 import run
+import phases
 import timeline
 from ab_record import Problem
 
@@ -184,6 +186,66 @@ class Walks(Bench):
         self.assertEqual((code, self.stages()), (2, before))
 
 
+class Races(Bench):
+    """Tuning in the walk, with a command that lists three rows of one problem and one of another."""
+
+    def setUp(self):
+        super().setUp()
+        self.catena = Path(self.folder.name) / "catena"
+        rows = [f"matvec.{row}.sm_90 {key} {us} 0" for row, key, us in (
+            ("a", "00000000000000aa", 3.0), ("b", "00000000000000aa", 2.0), ("c", "00000000000000aa", 4.0),
+            ("d", "00000000000000bb", 1.0))]
+        lines = ["# Candidates of sm_90, predicted us", "# q4_K 4096 x 6144, 1 column; 36 launches", *rows[:3],
+                 "# q6_K 4096 x 512, 1 column; 1 launches", rows[3]]
+        self.catena.write_text("#!/bin/sh\n[ $# = 6 ] || exit 1\ncat <<'END'\n" + "\n".join(lines) + "\nEND\n")
+        self.catena.chmod(0o755)
+
+    def races(self, *words, **special):
+        return self.call(*words, "--what", "races", "--catena", str(self.catena), **special)
+
+    def found(self):
+        record = json.loads((self.out / "walk_tuning.json").read_text())
+        self.assertEqual(record["source"], "walk")
+        return record["models"]["qwen3-8b"]
+
+    def test_a_row_that_makes_the_walk_faster_is_found(self):
+        code, said = self.races("qwen3-8b", special={"matvec.a.sm_90": "faster", "matvec.c.sm_90": "slower"})
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"-909.1 us a walk of 10000: qwen3-8b, 1 a step, q4_K 4096 x 6144, 1 column, 36 launches: "
+                               r"matvec.a.sm_90\n")
+        for sequences in "1", "4":
+            (problem,) = self.found()[sequences].values()  # of one row there is nothing to choose
+            self.assertEqual({row: c["verdict"] for row, c in problem["candidates"].items()},
+                             {"matvec.a.sm_90": "faster", "matvec.b.sm_90": "tied", "matvec.c.sm_90": "slower"})
+        self.assertEqual((self.out / "walk_rows.txt").read_text().splitlines()[1:],
+                         ["matvec.a.sm_90 00000000000000aa 3.0000 0"])
+        self.assertEqual(list(self.files.iterdir()), [])
+
+    def test_a_call_that_was_cut_goes_on(self):
+        with mock.patch.object(run, "minutes", return_value=0.1), mock.patch.object(run, "LEAST_SECONDS", 0):
+            code, _ = self.races("qwen3-8b", special={"matvec.a.sm_90": "hang"})
+        self.assertEqual(code, 2)
+        (problem,) = self.found()["1"].values()
+        self.assertEqual(list(problem["candidates"]), ["matvec.b.sm_90"])  # the best by its prediction was the first
+        code, said = self.races("qwen3-8b")
+        self.assertEqual(code, 0, said)
+        self.assertIn("qwen3-8b: 5 of 6 candidates are left", said)
+        self.assertIn("qwen3-8b: 0 of 6 candidates are left", self.races("qwen3-8b")[1])
+
+    def test_a_candidate_that_ends_the_program_keeps_none_from_being_raced(self):
+        code, said = self.races("qwen3-8b", special={"matvec.a.sm_90": "abort", "matvec.c.sm_90": "unknown"})
+        self.assertEqual((code, said.splitlines()[-1]), (0, "2 problems have no faster row, 4 candidates failed"))
+        (problem,) = self.found()["1"].values()
+        self.assertIn("llama_ab was ended by SIGABRT", problem["candidates"]["matvec.a.sm_90"]["why"])
+        self.assertIn("does not have the row", problem["candidates"]["matvec.c.sm_90"]["why"])
+        self.assertEqual(problem["candidates"]["matvec.b.sm_90"]["verdict"], "tied")
+
+    def test_a_command_that_is_not_there(self):
+        self.catena.unlink()
+        with self.assertRaisesRegex(Problem, "name the catena command by --catena"):
+            self.races("qwen3-8b")
+
+
 class Shown(Bench):
     def test_speeds_and_ratios(self):
         self.call("qwen3-8b")
@@ -312,6 +374,31 @@ class Rehearsal(Bench):
         self.assertEqual((kernels[0].stream, kernels[0].launch[:2]), (7, ("132,1,1", "256,1,1")))
         again = subprocess.run(walk, capture_output=True, text=True)
         self.assertEqual((again.returncode, again.stdout.count("measured before")), (0, 1))
+
+    @unittest.skipUnless(CATENA, "the command is not built")
+    def test_rows_are_raced_in_the_walk(self):
+        races = self.bench("qwen3-8b", "--what", "races", "--catena", CATENA)
+        done = subprocess.run(races, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        record = json.loads((self.out / "walk_tuning.json").read_text())
+        self.assertEqual((record["source"], record["simulated"]), ("walk", True))
+        found = [c for problems in record["models"]["qwen3-8b"].values() for p in problems.values()
+                 for c in p["candidates"].values()]
+        self.assertEqual(len(found), 6)
+        for candidate in found:  # the program has each row, and read its median
+            self.assertIn(candidate["verdict"], ("tied", "faster", "slower"), candidate)
+            self.assertEqual(candidate["samples"], 3)
+        again = subprocess.run(races, capture_output=True, text=True)
+        self.assertIn("0 of 6 candidates are left", again.stdout)
+
+    def test_phases_are_kept_and_told_by_kind(self):
+        done = subprocess.run(self.bench("qwen3-8b", "--what", "phases"), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("qwen3-8b phases2x4:    1 x    2 blocks span   20.00 skew   0.00 | fill  2.00 wait   1.00 columns  2.00 "
+                      "first  0.10 products  13.90 end  1.00 | from wait to last end  17.00, ends spread  0.00  "
+                      "catena_matvec_q4_K_sm_90 4096x6144 1", done.stdout)
+        launches, facts = phases.read(self.out / "phases/qwen3-8b.phases2.json.gz")
+        self.assertEqual((len(launches[0].blocks), facts["stage"]), (2, "phases2"))
 
     def is_ours(self, cmdline):
         try:
