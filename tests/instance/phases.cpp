@@ -29,13 +29,13 @@ instance timed_instance() {
                    row_name(C, P, "test"));
 }
 
-constexpr matvec_policy one = {.threads = 64,
-                               .rows = 2,
-                               .columns = 1,
-                               .piece = 1024,
-                               .stages = 3,
-                               .copy = copy_method::bulk,
-                               .activation = activation_source::shared};
+constexpr matvec_policy one_column = {.threads = 64,
+                                      .rows = 2,
+                                      .columns = 1,
+                                      .piece = 1024,
+                                      .stages = 3,
+                                      .copy = copy_method::bulk,
+                                      .activation = activation_source::shared};
 constexpr matvec_policy sliced = {.threads = 128,
                                   .rows = 16,
                                   .columns = 8,
@@ -45,15 +45,16 @@ constexpr matvec_policy sliced = {.threads = 128,
                                   .copy = copy_method::bulk,
                                   .activation = activation_source::shared,
                                   .product = inner_product::mma};
-constexpr matvec_policy deferred = [] {
-    matvec_policy p = one;
+constexpr matvec_policy deferred_norm = [] {
+    matvec_policy p = one_column;
     p.placement = norm_placement::deferred;
     return p;
 }();
-constexpr product_computation normed = {.kind = skeleton::matvec,
-                                        .stages = stage_kind::rms_norm | stage_kind::mul_weight,
-                                        .activation = format::q8_1,
-                                        .weights = format_set::of(format::q4_K)};
+constexpr product_computation normed_q4_K = {
+    .kind = skeleton::matvec,
+    .stages = stage_kind::rms_norm | stage_kind::mul_weight,
+    .activation = format::q8_1,
+    .weights = format_set::of(format::q4_K)};
 
 template <auto C, matvec_policy P>
 void all_phases_are_reached_in_order(bool early) {
@@ -76,8 +77,8 @@ void all_phases_are_reached_in_order(bool early) {
 
 TEST_CASE("A launch whose phases are timed has the same bits, and each block reaches all of them") {
     for (const bool early : {true, false}) {
-        all_phases_are_reached_in_order<products<format::q4_K>, one>(early);
+        all_phases_are_reached_in_order<products<format::q4_K>, one_column>(early);
         all_phases_are_reached_in_order<products<format::q4_K>, sliced>(early);
-        all_phases_are_reached_in_order<normed, deferred>(early);
+        all_phases_are_reached_in_order<normed_q4_K, deferred_norm>(early);
     }
 }
