@@ -33,8 +33,8 @@ compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::vector<std::filesystem::path>& includes, const std::string& source,
                       const std::string& scratch);
 
-/// The same of a family of the set of `target`: assembled from its PTX, which a build with tests
-/// keeps of what it compiles, or else compiled.
+/// A family of the set of `target` becomes a cubin: it is assembled from its PTX, which a build
+/// with tests keeps of what it compiles, or else compiled.
 compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::vector<std::filesystem::path>& includes,
                        const std::string& family, const std::string& scratch);
