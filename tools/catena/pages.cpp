@@ -17,10 +17,10 @@
 namespace catena::tool {
 namespace {
 
-using options = std::vector<const CLI::Option*>;
+using option_list = std::vector<const CLI::Option*>;
 
-options of(const CLI::App& command, bool positional) {
-    options out;
+option_list of(const CLI::App& command, bool positional) {
+    option_list out;
     for (const CLI::Option* o : command.get_options())
         if (o->get_positional() == positional) out.push_back(o);
     return out;
@@ -67,7 +67,7 @@ std::string item(const CLI::Option& o) {
         roff(o.get_description()), standard.empty() ? "" : roff(" (default: " + standard + ")"));
 }
 
-std::string section(const char* title, const options& all) {
+std::string section(const char* title, const option_list& all) {
     std::string out = all.empty() ? "" : fmt::format(".SH {}\n", title);
     for (const CLI::Option* o : all) out += item(*o);
     return out;
