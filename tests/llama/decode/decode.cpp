@@ -93,8 +93,12 @@ TEST_CASE("libllama decodes mixtures of experts") {
 TEST_CASE("libllama decodes with flash attention and with a quantized cache") {
     situation s = all_experts();
     s.flash_attention = true;
-    s.kv = GENERATE(GGML_TYPE_F16, GGML_TYPE_Q8_0);
-    is_right({GENERATE(as<std::string>(), "llama", "qwen3moe", "gemma3", "gpt-oss"), s});
+    const auto [family, kv] = GENERATE(table<std::string, ggml_type>({{"llama", GGML_TYPE_F16},
+                                                                      {"qwen3moe", GGML_TYPE_Q8_0},
+                                                                      {"gemma3", GGML_TYPE_Q8_0},
+                                                                      {"gpt-oss", GGML_TYPE_F16}}));
+    s.kv = kv;
+    is_right({family, s});
 }
 
 TEST_CASE("libllama decodes with a part of the model on the CPU") {
