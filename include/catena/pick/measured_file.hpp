@@ -34,7 +34,8 @@ namespace CATENA_NAMESPACE {
 class measured_file {
   public:
     measured_file() = default;
-    measured_file(measured_file&&) = default;  // tables point into it
+    /// Tables point into it, so it is moved and not copied.
+    measured_file(measured_file&&) = default;
     measured_file& operator=(measured_file&&) = default;
 
     /// Reads a file for the rows of `t`. A failure names file, line and field, and then nothing is
