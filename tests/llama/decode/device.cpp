@@ -9,6 +9,7 @@
 #include <ggml-backend-impl.h>
 #include <catena-backend.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -139,19 +140,13 @@ struct host_clock {
     }
 };
 
-/// The set of sm_90 on the host executor. What an H100 was slower with is planned here, too.
-catena::table every_matmul() {
-    catena::table t = catena::instances::on_host(catena::instances::sm_90());
-    t.verdict_count = 0;
-    return t;
-}
-
 /// One context of libllama has one for each device.
 struct stream : catena::ggml::device_memory {
     gpu& on;
     ggml_backend_t cpu = new_cpu_backend();
     const catena::options asked = catena::ggml::options_of_user();
-    catena::ggml::planned_backend planned{every_matmul(), asked, *this};
+    catena::ggml::planned_backend planned{catena::instances::on_host(catena::instances::sm_90()),
+                                          asked, *this};
     catena::ggml::timed_walks<catena::basic_step_timer<host_clock>> times{asked};
 
     explicit stream(gpu& g) : on(g) {}
@@ -185,6 +180,13 @@ bool multiplies_quantized(const ggml_tensor* t) {
            t->src[0]->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
 }
 
+/// Does a verdict leave node i to the engine?
+bool faster_without(const catena::plan& plan, int i) {
+    return std::any_of(plan.left().begin(), plan.left().end(), [i](const catena::left_over& l) {
+        return l.what.node == i && l.what.why == catena::reason::engine_faster_in_models;
+    });
+}
+
 ggml_status fail(const catena::status& why) {
     if (done.error.empty()) done.error = why.message;
     for (const catena::exec::finding& f : machine().findings()) done.error += "; " + f.message;
@@ -207,7 +209,7 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
     const std::int64_t launches = s.planned.launches();
     for (int i = 0; i < graph->n_nodes; ++i) {
         const bool engine = s.planned.at(i) == catena::role::engine;
-        const bool matmul = multiplies_quantized(graph->nodes[i]);
+        const bool matmul = multiplies_quantized(graph->nodes[i]) && !faster_without(*plan, i);
         done.matmuls += matmul;
         done.planned_matmuls += matmul && !engine;
         if (engine) {
