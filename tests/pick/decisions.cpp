@@ -24,6 +24,9 @@ table table_of(const std::vector<row>& rows, const arch& a = toy_arch) {
     return t;
 }
 
+/// The same on an H100, whose times the cost model has.
+table on_h100(const std::vector<row>& rows) { return table_of(rows, *arch_named("sm_90")); }
+
 std::string picked_name(const problem& p, const table& t, const preference& want = {}) {
     return row_name(t, pick(p, t, want).row);
 }
@@ -59,11 +62,13 @@ const std::vector<row> matvec_rows = {
 }  // namespace
 
 TEST_CASE("short rows get few threads, long rows many, endless rows the plain row", "[decisions]") {
-    const table t = table_of(row_rows);
-    CHECK(picked_name(norm_problem(256), t) == "scale_add_rms_norm_mul.f32_q8_1.t64_v8_vec.toy");
-    CHECK(picked_name(norm_problem(2048), t) == "scale_add_rms_norm_mul.f32_q8_1.t256_v8_vec.toy");
-    CHECK(picked_name(norm_problem(8192), t) == "scale_add_rms_norm_mul.f32_q8_1.t512_v16_vec.toy");
-    CHECK(picked_name(norm_problem(8224), t) == "scale_add_rms_norm_mul.f32_q8_1.t128_v0.toy");
+    const table t = on_h100(row_rows);
+    CHECK(picked_name(norm_problem(256), t) == "scale_add_rms_norm_mul.f32_q8_1.t64_v8_vec.sm_90");
+    CHECK(picked_name(norm_problem(1024), t) ==
+          "scale_add_rms_norm_mul.f32_q8_1.t256_v8_vec.sm_90");
+    CHECK(picked_name(norm_problem(8192), t) ==
+          "scale_add_rms_norm_mul.f32_q8_1.t512_v16_vec.sm_90");
+    CHECK(picked_name(norm_problem(8224), t) == "scale_add_rms_norm_mul.f32_q8_1.t128_v0.sm_90");
 }
 
 TEST_CASE("misaligned rows get the plain row", "[decisions]") {
@@ -72,10 +77,10 @@ TEST_CASE("misaligned rows get the plain row", "[decisions]") {
     CHECK(picked_name(p, table_of(row_rows)) == "scale_add_rms_norm_mul.f32_q8_1.t128_v0.toy");
 }
 
-TEST_CASE("the matvec with more bytes in flight wins on a large matrix", "[decisions]") {
-    const table t = table_of(matvec_rows);
+TEST_CASE("the matvec whose copies wait for nothing wins on a large matrix", "[decisions]") {
+    const table t = on_h100(matvec_rows);
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}), t) ==
-          "matvec.q4_K.t128_r4_c1_p1024_bulk4.toy");
+          "matvec.q4_K.t128_r4_c1_p1024_bulk4.sm_90");
 }
 
 TEST_CASE("columns decide before anything else", "[decisions]") {
@@ -92,7 +97,9 @@ TEST_CASE("bands that do not divide among the SMs evenly cost what the fullest S
     eight.columns = 8;
     eight.activation = activation_source::shared;
     const row r = row_of(matvec_of(q4), eight);
-    const auto us = [&](std::int32_t band) { return predicted_us(r, p, toy_arch, band, 2); };
+    arch quick = toy_arch;  // memory does not count
+    quick.bytes_per_us = 1e6;
+    const auto us = [&](std::int32_t band) { return predicted_us(r, p, quick, band, 1); };
     CHECK(us(80) > us(100) * 1.2);  // 5 blocks on 4 SMs: 160 rows on one of them
     CHECK(us(80) > us(50) * 1.2);   // 8 blocks: 100 rows on each
 }
@@ -142,7 +149,7 @@ TEST_CASE("of rows that are equally good the first of the table is picked", "[de
 }
 
 TEST_CASE("a row that the set prefers for a shape is picked there, and only there", "[decisions]") {
-    table t = table_of(matvec_rows);
+    table t = on_h100(matvec_rows);
     const preferred_row few[] = {{{.k = 4096, .rows = 8192, .columns = 1}, 0}};
     const product_problem asked = matvec_problem(4096, {{format::q4_K, 8192}});
     REQUIRE(pick(asked, t).row == 1);
@@ -170,7 +177,7 @@ TEST_CASE("a row that the set prefers for a shape is picked there, and only ther
 }
 
 TEST_CASE("a choice holds every other row with its reason", "[decisions]") {
-    const table t = table_of(matvec_rows);
+    const table t = on_h100(matvec_rows);
     const choice c = choose(matvec_problem(4096, {{format::q4_K, 8192}}, 2), t);
     CHECK(c.best.row == 2);
     REQUIRE(c.rejected.size() == 3);
@@ -289,7 +296,7 @@ TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
     p.needs.stages = p.needs.stages.without(stage_set::of(stage_kind::add_residual));
     const double alone = predicted_us(r, p, quick, 0, 2);
     p.needs.stages = p.needs.stages | stage_kind::add_residual;
-    CHECK(predicted_us(r, p, quick, 0, 2) == alone);
+    CHECK(predicted_us(r, p, quick, 0, 2) == Approx(alone).epsilon(0.01));
     CHECK(predicted_us(r, norm_problem(2048, 4096), quick, 0, 2) > 2 * alone);
 }
 
@@ -331,10 +338,10 @@ TEST_CASE("code of an older set keeps to the limits of the GPU it runs on", "[de
         row_of(matvec_of(q4),
                matvec_policy{.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
     };
-    table t = table_of(rows);
-    const product_problem p = matvec_problem(1024, {{.type = format::q4_K, .rows = 64}});
+    table t = on_h100(rows);
+    const product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 28672}});
     REQUIRE(pick(p, t).row == 0);
-    arch small = toy_arch;
+    arch small = t.limits();
     small.shared_per_block = small.shared_per_sm = static_cast<int>(shared_bytes(rows[0], p)) - 1;
     t.device = small;
     CHECK(pick(p, t).row == 1);

@@ -120,5 +120,5 @@ TEST_CASE("instructions take the time of the device's clock", "[gpus]") {
     const auto us = [&](const arch& a) { return predicted_us(r, p, a, 32, 4); };
     CHECK(us(slow) > 1.5 * us(fast));
     fast.bytes_per_us = slow.bytes_per_us = 1e9;  // memory does not count
-    CHECK(us(slow) - slow.node_us > 5 * (us(fast) - slow.node_us - 0.7));
+    CHECK(us(slow) > 3 * us(fast));               // latencies are those of any clock
 }

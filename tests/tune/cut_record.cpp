@@ -2,6 +2,7 @@
 // has measured, and nothing else.
 #include "catena_catalogue.hpp"
 #include "expand.hpp"
+#include "h100_record.hpp"
 #include "tuning.hpp"
 
 #include "catena/engine/json.hpp"
@@ -13,10 +14,7 @@
 
 #include "catena_test/catch.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -31,25 +29,9 @@ namespace {
 
 const arch& sm_90 = *arch_named("sm_90");
 
-/// A record of an H100: 170 of 536 problems of the given graphs are decided, at 1 and 4 columns.
-const tuning& record() {
-    static const tuning all = [] {
-        const std::string file = CATENA_SOURCE_DIR "/bench/results/tuning.sm_90.2026-11-26.json.gz";
-        const gzFile in = gzopen(file.c_str(), "rb");
-        REQUIRE(in != nullptr);
-        std::string text;
-        char part[1 << 16];
-        for (int n = 0; (n = gzread(in, part, sizeof part)) > 0;)
-            text.append(part, static_cast<std::size_t>(n));
-        gzclose(in);
-        return parse_tuning(text, file);
-    }();
-    return all;
-}
-
 /// The record with this share of the decided problems. Which, their keys say.
 tunings cut_to(int percent) {
-    auto cut = std::make_shared<tuning>(record());
+    auto cut = std::make_shared<tuning>(h100_record());
     for (tuned_problem& p : cut->problems)
         p.decided = p.decided && static_cast<int>((problem_key(p.what) >> 32) % 100) < percent;
     return {{sm_90.name, std::move(cut)}};

@@ -7,6 +7,7 @@
 
 #include "cuda.hpp"
 #include "files.hpp"
+#include "json/bytes.hpp"
 #include "model.hpp"
 #include "nearest.hpp"
 #include "simulated.hpp"
@@ -143,18 +144,40 @@ std::string as_json(const generator::tuning& t) {
     return json_text(root);
 }
 
-std::string as_json(const std::vector<tune::model_error>& errors, const std::string& file) {
+std::string as_json(const std::vector<tune::model_error>& today,
+                    const std::vector<tune::model_error>& held, const std::string& file) {
     using value = nlohmann::ordered_json;
-    value root{{"record", file}, {"errors", value::array()}};
-    for (const tune::model_error& e : errors)
-        root["errors"].push_back({{"of", e.of},
-                                  {"measurements", e.measurements},
-                                  {"typical", e.typical},
-                                  {"deviation", e.deviation},
-                                  {"worst", e.worst},
-                                  {"problems", e.problems},
-                                  {"lost", e.lost}});
-    return json_text(root);
+    const auto list = [](const std::vector<tune::model_error>& errors) {
+        value out = value::array();
+        for (const tune::model_error& e : errors)
+            out.push_back({{"of", e.of},
+                           {"measurements", e.measurements},
+                           {"typical", e.typical},
+                           {"deviation", e.deviation},
+                           {"near", e.near},
+                           {"worst", e.worst},
+                           {"problems", e.problems},
+                           {"lost", e.lost}});
+        return out;
+    };
+    return json_text(value{{"record", file}, {"errors", list(today)}, {"held_back", list(held)}});
+}
+
+/// The cost model's errors on a record, which may be packed by gzip.
+std::string checked_model(const tune_options& o, const arch& target, const std::string& file) {
+    const bool there = std::filesystem::exists(file) && !std::filesystem::is_empty(file);
+    if (!there && !o.out.empty())
+        throw failure(file + " is not there, or empty: name a record that catena tune wrote");
+    std::vector<tune::model_error> today, held;
+    if (there) {
+        const generator::tuning record = generator::parse_tuning(json::bytes_of(file), file);
+        const table compiled = table_for(target.name);
+        const tune::model_check check(record, target,
+                                      {compiled.rows, compiled.rows + compiled.row_count});
+        today = check.errors();
+        if (!today.empty()) held = check.errors_held_back();
+    }
+    return o.output.json ? as_json(today, held, file) : tune::text(today, held, file);
 }
 
 /// What pick/measured_file.hpp reads.
@@ -225,18 +248,12 @@ int tune_now(const tune_options& o) {
     const std::string recorded = own != nullptr ? std::string(target.name) + ".json"
                                                 : o.root + "/" + generator::tuning_path(target);
     if (o.check_model) {
-        const std::string file = o.out.empty() ? recorded : o.out;
-        const std::string text = generator::read_text(file);
-        if (text.empty() && !o.out.empty())
-            throw failure(file + " is not there, or empty: name a record that catena tune wrote");
-        const auto errors =
-            text.empty() ? std::vector<tune::model_error>{}
-                         : tune::errors_of_model(generator::parse_tuning(text, file), target);
-        write_result(o.output, o.output.json ? as_json(errors, file) : tune::text(errors, file));
+        write_result(o.output, checked_model(o, target, o.out.empty() ? recorded : o.out));
         return exit_ok;
     }
     const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
-    const auto set = own != nullptr ? tune::described_set(*own) : tune::described_set(target);
+    const auto set = own != nullptr ? tune::described_set(*own)
+                                    : tune::described_set(target, table_for(target.name));
     const auto shapes_wanted = [&] {
         return tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
     };

@@ -1,12 +1,14 @@
 #include "model.hpp"
 
+#include "code.hpp"
+
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
-#include "catena/pick/name.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace catena::tune {
 
@@ -15,81 +17,243 @@ namespace {
 using generator::tuned_candidate;
 using generator::tuned_problem;
 
-/// Predicted by the model of today; the record has that of its day.
-double predicted(const tuned_problem& p, const tuned_candidate& c, const arch& a) {
-    const row r = {.computes = p.computes,
-                   .policy = c.policy,
-                   .order = order_of(c.policy),
-                   .registers = c.registers,
-                   .evidence = {}};
-    const int resident =
-        constraint(r, p.what, a).why == limit::none ? blocks_per_sm(r, p.what, a) : 0;
-    if (resident < 1) return 0;
-    return predicted_us(r, p.what, a, band_rows(r, p.what, a, resident), resident);
-}
-
 struct sum {
-    double logs = 0, squares = 0, furthest = 0, lost = 0;
-    int count = 0, problems = 0;
+    double logs = 0, squares = 0, furthest = 0;
+    int count = 0;
 
-    void add(double ratio) {
-        const double log = std::log(ratio);
+    void add(double log) {
         logs += log, squares += log * log, ++count;
         if (std::abs(log) > std::abs(furthest)) furthest = log;
     }
-    model_error error(const std::string& of) const {
+    double typical() const { return std::exp(logs / count); }
+    double deviation() const {
         const double mean = logs / count;
-        return {of,
-                count,
-                std::exp(mean),
-                std::exp(std::sqrt(std::max(0.0, squares / count - mean * mean))),
-                std::exp(furthest),
-                problems,
-                problems == 0 ? 0 : lost / problems};
+        return std::exp(std::sqrt(std::max(0.0, squares / count - mean * mean)));
     }
 };
 
-}  // namespace
+/// The sums of one kind of launch.
+struct kind_sums {
+    sum all, near;
+    double lost = 0;
+    int problems = 0;
 
-std::vector<model_error> errors_of_model(const generator::tuning& t, const arch& a) {
-    std::vector<std::pair<std::string, sum>> sums;
-    sum all;
-    for (const tuned_problem& p : t.problems) {
-        const std::string of = chain_part(p.computes);
-        auto at =
-            std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == of; });
-        if (at == sums.end()) at = sums.insert(sums.end(), {of, {}});
-        double liked_us = 0, liked_takes = 0, best_us = 0;
-        for (const tuned_candidate& c : p.candidates) {
-            const double us = c.samples > 0 ? predicted(p, c, a) : 0;
-            if (us <= 0) continue;
-            at->second.add(us / c.median_us);
-            all.add(us / c.median_us);
-            if (liked_us == 0 || us < liked_us) liked_us = us, liked_takes = c.median_us;
-            if (best_us == 0 || c.median_us < best_us) best_us = c.median_us;
-        }
-        if (best_us == 0) continue;
-        for (sum* s : {&at->second, &all}) s->lost += 1 - best_us / liked_takes, ++s->problems;
+    model_error error(const std::string& of) const {
+        return {of,
+                all.count,
+                all.typical(),
+                all.deviation(),
+                near.deviation(),
+                std::exp(all.furthest),
+                problems,
+                lost / problems};
     }
-    std::vector<model_error> out;
-    for (const auto& [of, s] : sums)
-        if (s.count > 0) out.push_back(s.error(of));
-    if (all.count > 0) out.push_back(all.error("all"));
+};
+
+/// The kinds of a launch, from the most general to the most special.
+std::vector<std::string> kinds_of(const problem& what) {
+    if (what.kind() == skeleton::row) return {"row steps"};
+    if (what.kind() == skeleton::matmul) return {"matmuls"};
+    const product_problem& p = what.product();
+    std::vector<std::string> out = {"matvecs"};
+    if (p.expert)
+        out.push_back("experts");
+    else
+        out.push_back(p.columns == 1 ? "one column" : "2 to 8 columns");
+    if (has_numbers(p.needs.weights)) out.push_back("routers, of numbers");
+    if (p.needs.weights.has(format::mxfp4)) out.push_back("mxfp4");
+    if (makes_norm(p)) out.push_back("norm inside");
     return out;
 }
 
-std::string text(const std::vector<model_error>& errors, const std::string& file) {
-    if (errors.empty())
-        return file + ": nothing was measured there, so the error of the cost model is not known\n";
-    std::string out = "predicted over measured, " + file +
-                      "\n     count  typical  deviation   worst  problems  lost by its picks  of\n";
-    for (const model_error& e : errors) {
-        char line[160];
-        std::snprintf(line, sizeof line, "%10d %8.2f %9.2fx %7.2f %9d %17.1f%%  ", e.measurements,
-                      e.typical, e.deviation, e.worst, e.problems, 100 * e.lost);
-        out += line + e.of + "\n";
+constexpr const char* kind_names[] = {"row steps",      "matvecs",     "one column",
+                                      "2 to 8 columns", "experts",     "routers, of numbers",
+                                      "mxfp4",          "norm inside", "matmuls"};
+
+/// Do two problems have the same matrices or rows, whatever the columns?
+bool same_shape(const problem& a, const problem& b) {
+    if (a.kind() != b.kind()) return false;
+    if (a.kind() == skeleton::row)
+        return a.row().k == b.row().k && a.row().needs.stages == b.row().needs.stages;
+    const product_problem &x = a.product(), &y = b.product();
+    if (x.k != y.k || x.member_count != y.member_count) return false;
+    for (int i = 0; i < x.member_count; ++i)
+        if (x.member[i].type != y.member[i].type || x.member[i].rows != y.member[i].rows)
+            return false;
+    return true;
+}
+
+/// The part that each problem of a record belongs to.
+std::vector<int> parts_of(const generator::tuning& t) {
+    std::vector<const problem*> shapes;
+    std::vector<int> out;
+    for (const tuned_problem& p : t.problems) {
+        const auto at = std::find_if(shapes.begin(), shapes.end(), [&](const problem* known) {
+            return same_shape(*known, p.what);
+        });
+        out.push_back(static_cast<int>(at - shapes.begin()) % model_check::parts);
+        if (at == shapes.end()) shapes.push_back(&p.what);
     }
     return out;
+}
+
+using constant = double cost_constants::*;
+constexpr constant matvec_constants[] = {
+    &cost_constants::unhidden,       &cost_constants::stalled,
+    &cost_constants::plain_slice_us, &cost_constants::async_slice_us,
+    &cost_constants::bulk_slice_us,  &cost_constants::plain_chunk_us,
+    &cost_constants::column_us,      &cost_constants::async_chunk_us,
+    &cost_constants::global_step_us, &cost_constants::read_by_all_bytes};
+constexpr constant row_constants[] = {
+    &cost_constants::row_launch_us, &cost_constants::wave_us,      &cost_constants::block_start_us,
+    &cost_constants::sum_us,        &cost_constants::warp_sum_us,  &cost_constants::quantize_us,
+    &cost_constants::gate_us,       &cost_constants::late_load_us, &cost_constants::element_us,
+    &cost_constants::warp_quad_us};
+
+/// Changes one constant after the other, by smaller and smaller factors, as long as that helps.
+template <std::size_t N, class Misfit>
+cost_constants descended(cost_constants c, const constant (&of)[N], const Misfit& misfit) {
+    double least = misfit(c);
+    for (const double factor : {1.4, 1.15, 1.05, 1.02}) {
+        bool better = true;
+        for (int round = 0; better && round < 6; ++round) {
+            better = false;
+            for (const constant which : of)
+                for (const double by : {factor, 1 / factor}) {
+                    cost_constants other = c;
+                    other.*which *= by;
+                    const double now = misfit(other);
+                    if (now >= least) continue;
+                    c = other, least = now, better = true;
+                    break;
+                }
+        }
+    }
+    return c;
+}
+
+}  // namespace
+
+model_check::model_check(const generator::tuning& t, const arch& a,
+                         const std::vector<row>& recorded)
+    : record_(t), arch_(a), part_of_(parts_of(t)) {
+    for (std::size_t i = 0; i < t.problems.size(); ++i)
+        for (const tuned_candidate& c : t.problems[i].candidates) {
+            if (c.samples == 0) continue;
+            measured_candidate m = {.what = {.computes = t.problems[i].computes,
+                                             .policy = c.policy,
+                                             .order = order_of(c.policy),
+                                             .registers = c.registers,
+                                             .evidence = {}},
+                                    .asked = &t.problems[i].what,
+                                    .of_problem = static_cast<int>(i),
+                                    .median_us = c.median_us};
+            if (constraint(m.what, *m.asked, a).why != limit::none) continue;
+            m.resident = blocks_per_sm(m.what, *m.asked, a);
+            if (m.resident < 1) continue;
+            m.band = band_rows(m.what, *m.asked, a, m.resident);  // as it was timed: not counted
+            m.what.code = code_like(m.what, recorded);
+            candidates_.push_back(m);
+        }
+}
+
+double model_check::us(const measured_candidate& m, const cost_constants& c) const {
+    return predicted_us(m.what, *m.asked, arch_, m.band, m.resident, c);
+}
+
+/// Far measurements count less than their square.
+double model_check::misfit(const cost_constants& c, skeleton kind, int without) const {
+    constexpr double usual = 0.15;
+    double out = 0;
+    for (const measured_candidate& m : candidates_) {
+        if (m.asked->kind() != kind || part_of_[static_cast<std::size_t>(m.of_problem)] == without)
+            continue;
+        const double log = std::log(us(m, c) / m.median_us) / usual;
+        out += std::sqrt(1 + log * log) - 1;
+    }
+    return out;
+}
+
+cost_constants model_check::fitted_without(int part) const {
+    const cost_constants of_rows = descended(
+        {}, row_constants, [&](const cost_constants& c) { return misfit(c, skeleton::row, part); });
+    return descended(of_rows, matvec_constants,
+                     [&](const cost_constants& c) { return misfit(c, skeleton::matvec, part); });
+}
+
+std::vector<model_error> model_check::errors(const cost_constants& c) const {
+    std::vector<double> predicted;
+    for (const measured_candidate& m : candidates_) predicted.push_back(us(m, c));
+    return errors_of(predicted);
+}
+
+std::vector<model_error> model_check::errors_held_back() const {
+    std::vector<cost_constants> fitted;
+    for (int part = 0; part < parts; ++part) fitted.push_back(fitted_without(part));
+    std::vector<double> predicted;
+    for (const measured_candidate& m : candidates_) {
+        const int part = part_of_[static_cast<std::size_t>(m.of_problem)];
+        predicted.push_back(us(m, fitted[static_cast<std::size_t>(part)]));
+    }
+    return errors_of(predicted);
+}
+
+std::vector<model_error> model_check::errors_of(const std::vector<double>& predicted) const {
+    std::vector<std::pair<std::string, kind_sums>> kinds;
+    for (const char* name : kind_names) kinds.push_back({name, {}});
+    kind_sums all;
+    for (std::size_t first = 0, end = 0; first < candidates_.size(); first = end) {
+        double best_us = 0;
+        std::size_t liked = first;
+        for (end = first; end < candidates_.size() &&
+                          candidates_[end].of_problem == candidates_[first].of_problem;
+             ++end) {
+            if (best_us == 0 || candidates_[end].median_us < best_us)
+                best_us = candidates_[end].median_us;
+            if (predicted[end] < predicted[liked]) liked = end;
+        }
+        std::vector<kind_sums*> of = {&all};
+        const auto names = kinds_of(*candidates_[first].asked);
+        for (auto& [name, sums] : kinds)
+            if (std::find(names.begin(), names.end(), name) != names.end()) of.push_back(&sums);
+        for (kind_sums* s : of) {
+            s->lost += 1 - best_us / candidates_[liked].median_us, ++s->problems;
+            for (std::size_t i = first; i < end; ++i) {
+                const double log = std::log(predicted[i] / candidates_[i].median_us);
+                s->all.add(log);
+                if (candidates_[i].median_us <= 1.5 * best_us) s->near.add(log);
+            }
+        }
+    }
+    std::vector<model_error> out;
+    for (const auto& [of, s] : kinds)
+        if (s.problems > 0) out.push_back(s.error(of));
+    if (all.problems > 0) out.push_back(all.error("all"));
+    return out;
+}
+
+std::string text(const std::vector<model_error>& today, const std::vector<model_error>& held,
+                 const std::string& file) {
+    if (today.empty())
+        return file + ": nothing was measured there, so the error of the cost model is not known\n";
+    const auto table = [](const std::vector<model_error>& errors) {
+        std::string out =
+            "     count  typical  deviation  near the best   worst  problems  lost by its picks  "
+            "of\n";
+        for (const model_error& e : errors) {
+            char line[200];
+            std::snprintf(line, sizeof line, "%10d %8.2f %9.2fx %13.2fx %7.2f %9d %17.1f%%  ",
+                          e.measurements, e.typical, e.deviation, e.near, e.worst, e.problems,
+                          100 * e.lost);
+            out += line + e.of + "\n";
+        }
+        return out;
+    };
+    return "predicted over measured, " + file + "\n" + table(today) +
+           "the same of problems that were held back, each predicted with constants that are "
+           "fitted "
+           "to others\n" +
+           table(held);
 }
 
 }  // namespace catena::tune

@@ -16,7 +16,8 @@ namespace catena::tune {
 /// The rows of a computation, and the set around them, as the catalogue and the policies say now.
 class described_set {
   public:
-    explicit described_set(const arch& target);
+    /// `compiled`: a set whose rows have counts of their machine code, or one without rows.
+    explicit described_set(const arch& target, const table& compiled = {});
 
     /// A set that is compiled in, such as an engine's own: its rows take the place of the lists.
     explicit described_set(const table& t);

@@ -238,7 +238,10 @@ std::vector<candidate> candidates_of(const std::vector<row>& space,
         if (constraint(r, p, a).why != limit::none) continue;
         const int resident = blocks_per_sm(r, p, a);
         if (resident < 1) continue;
-        able.push_back({r, predicted_us(r, p, a, band_rows(r, p, a, resident), resident)});
+        // The GPU times it in bands of code that nobody has counted.
+        row uncounted = r;
+        uncounted.code = {};
+        able.push_back({r, predicted_us(r, p, a, band_rows(uncounted, p, a, resident), resident)});
     }
     std::stable_sort(able.begin(), able.end(), [](const candidate& x, const candidate& y) {
         return x.predicted_us < y.predicted_us;

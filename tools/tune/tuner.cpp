@@ -1,5 +1,6 @@
 #include "tuner.hpp"
 
+#include "code.hpp"
 #include "race.hpp"
 #include "space.hpp"
 
@@ -45,6 +46,12 @@ int open_candidates(const tuned_problem& p) {
                       [](const tuned_candidate& c) { return c.is == verdict::open; }));
 }
 
+/// Rows with the counts of machine code that those on record make likely.
+std::vector<row> counted(std::vector<row> rows, const std::vector<row>& recorded) {
+    for (row& r : rows) r.code = code_like(r, recorded);
+    return rows;
+}
+
 }  // namespace
 
 tuning blank(const arch& target, const described_set& set, const std::vector<shape>& shapes,
@@ -55,7 +62,8 @@ tuning blank(const arch& target, const described_set& set, const std::vector<sha
         auto space = std::find_if(spaces.begin(), spaces.end(),
                                   [&](const auto& known) { return known.first == s.computes; });
         if (space == spaces.end())
-            space = spaces.insert(spaces.end(), {s.computes, space_of(target, s.computes)});
+            space = spaces.insert(spaces.end(), {s.computes, counted(space_of(target, s.computes),
+                                                                     set.rows_of(s.computes))});
         tuned_problem p = {
             .computes = s.computes, .what = s.what, .places = s.places, .candidates = {}};
         for (const candidate& c : candidates_of(space->second, set.rows_of(s.computes), s.what,

@@ -1,0 +1,64 @@
+// The constants of the cost model, which are an H100's. Those of `cost_constants` are fitted to
+// bench/results/tuning.sm_90.2026-11-26.json.gz: `catena tune --check-model` fits them anew to
+// parts of a record, and says how well they foretell the rest.
+#pragma once
+
+#include "catena/config.hpp"
+
+namespace CATENA_NAMESPACE {
+
+struct cost_constants {
+    /// Of two parts of a launch that overlap, how much the shorter one adds if both are as long.
+    double unhidden = 0.22;
+
+    // A matvec.
+    /// Of the cycles that a warp's instructions stall by themselves, the share that it waits for:
+    /// loads of shared memory that are counted one by one overlap.
+    double stalled = 0.67;
+    /// What a copy of one row's slice takes from the warp that asks for it.
+    double plain_slice_us = 0.44, async_slice_us = 0.092, bulk_slice_us = 0.027;
+    /// A plain copy waits for each 16 bytes of a lane, several of them at a time.
+    double plain_chunk_us = 0.088;
+    /// Columns come to shared memory: the first 16 bytes of a thread, and each further one by
+    /// cp.async. Plain copies wait for each.
+    double column_us = 0.29, async_chunk_us = 0.061;
+    /// One step's load of a column that is read from L1 and L2.
+    double global_step_us = 0.15;
+    /// Of bytes that all blocks read at once, such as columns, for each SM and cycle.
+    double read_by_all_bytes = 5.5;
+
+    // A row step.
+    double row_launch_us = 0.6;      ///< beside the node: first loads and last stores
+    double wave_us = 0.8;            ///< the same for each further wave of blocks
+    double block_start_us = 0.0011;  ///< of a block, however small: the GPU starts them in turn
+    double sum_us = 0.36;            ///< of a row's threads, for a norm
+    double warp_sum_us = 0.018;      ///< one warp's part of it, if warps meet
+    // Of a quad of a thread's values, one after the other:
+    double quantize_us = 0.65;    ///< shuffles and divisions of a quantized block
+    double gate_us = 0.77;        ///< a gate's exponential
+    double late_load_us = 0.38;   ///< a load that nothing asked for ahead
+    double element_us = 0.062;    ///< accesses to single elements
+    double warp_quad_us = 0.023;  ///< what each warp of an SM issues
+};
+
+namespace detail {
+
+/// From the issue of a read until its bytes are there, on a GPU that is not busy: pointer chases
+/// through an H100's memory that others published take 0.3 to 0.7 us.
+inline constexpr double memory_latency_us = 0.7;
+/// The same while all SMs read, as a floor under what a peer of Catena can reach: 3.0 TB/s with 16
+/// to 32 KB on the way in each SM are 0.7 to 1.4 us.
+inline constexpr double loaded_latency_us = 1.0;
+/// The share of the bandwidth at which bytes arrive that no launch has read for a while: others
+/// report about 60 % for the first 10 to 30 MB, however many bytes are on their way. No prediction
+/// counts that: it slows all kernels, and hardly changes which row is picked. `catena explain` says
+/// what a whole graph would take.
+inline constexpr double cold_stream_share = 0.6;
+inline constexpr double cluster_us = 0.5;  ///< blocks of a cluster begin together and meet twice
+inline constexpr double shared_memory_bytes = 128;  ///< of an SM's shared memory, in a cycle
+inline constexpr double warp_issues = 4;            ///< of an SM's warps, in a cycle
+inline constexpr double spare_share = 0.03;  ///< of each format or column too many; an assumption
+
+}  // namespace detail
+
+}  // namespace CATENA_NAMESPACE

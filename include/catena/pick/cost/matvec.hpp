@@ -1,0 +1,188 @@
+// The time of a matvec's launch: the bytes of its weights, and the way of its busiest warp, which
+// overlap.
+#pragma once
+
+#include "catena/pick/cost/code.hpp"
+
+namespace CATENA_NAMESPACE::detail {
+
+/// How a launch is shared out: what its busiest SM has, and what a warp there has.
+struct matvec_share {
+    double weights = 0;  ///< bytes, padded to whole bands
+    double rows = 0;     ///< of all members
+    double blocks = 0;   ///< of the launch
+    double of_sm = 0;    ///< its share of the rows, 1 for all
+    double warps = 0;    ///< of a block
+    double groups = 0;   ///< that a warp has one after the other, in all blocks of its SM
+    double turns = 0;    ///< of a group: stages of the ring
+    double ahead = 0;    ///< the share of its stages that are filled before it waits for columns
+    double overlap = 0;  ///< the share of its blocks that start while the launch before it runs
+};
+
+/// Weight rows of a member that a launch goes over: a band takes its full time, even if its matrix
+/// does not fill it.
+constexpr double filled_rows(const product_problem& p, int member, std::int32_t band) {
+    const problem_member& m = p.member[member];
+    const std::int64_t times = times_of(p, m) * (combined(p) ? slots_of(p) : 1);
+    return static_cast<double>(bands_of(m, band)) * band * static_cast<double>(times);
+}
+
+/// Blocks of the next launch that find room beside those of this one, for each of this one. Ids
+/// are there only after the wait: so nobody fetches experts ahead.
+constexpr double overlap_of(const row& r, const product_problem& p, const arch& a, double blocks,
+                            bool in_turns) {
+    if (!a.dependent_launch || in_turns || p.expert) return 0;
+    const double room = static_cast<double>(a.sms) * blocks_that_fit(r, a, shared_bytes(r, p));
+    const double free = (room - blocks) / blocks;
+    return free < 0 ? 0 : free > 1 ? 1 : free;
+}
+
+constexpr matvec_share share_of_matvec(const row& r, const product_problem& p, const arch& a,
+                                       std::int32_t band, int per_sm) {
+    const matvec_policy& n = r.policy.matvec();
+    const band_share share = share_of(r, p, a, band, per_sm);
+    matvec_share out;
+    for (int i = 0; i < p.member_count; ++i) {
+        const double rows = filled_rows(p, i, band);
+        out.rows += rows;
+        out.weights += rows * static_cast<double>(row_bytes(p.member[i].type, p.k));
+    }
+    out.blocks = static_cast<double>(blocks_of(r, p, band)) * share.cluster;
+    const double most = units(out.blocks, a.sms), waves = units(most, per_sm);
+    out.of_sm = most / out.blocks;
+    out.warps = static_cast<double>(n.threads / warp_size) * share.width;
+    const double teams = out.warps / warp_slices(n);
+    const double of_warp =
+        units(static_cast<double>(band) / share.cluster / n.rows, teams < 1 ? 1 : teams);
+    out.groups = waves * of_warp * static_cast<double>(combined(p) ? slots_of(p) : 1);
+    out.turns = units(static_cast<double>(p.k), static_cast<double>(stage_values(n)));
+    const double stages = out.groups * out.turns;
+    out.ahead = n.stages - 1 < stages ? (n.stages - 1) / stages : 1;
+    out.overlap = overlap_of(r, p, a, out.blocks, waves > 1);
+    return out;
+}
+
+/// Columns that each weight meets.
+constexpr std::int64_t columns_met(const product_problem& p) {
+    return combined(p) ? 1 : block_columns(p);
+}
+
+/// What a warp goes through for one group of weight rows: instructions of all warps of its team,
+/// and the cycles that one of them stalls.
+struct group_code {
+    double instructions = 0, cycles = 0;
+};
+
+constexpr group_code code_of_group(const row& r, const product_problem& p, std::int32_t band,
+                                   const matvec_share& has) {
+    const matvec_policy& n = r.policy.matvec();
+    group_code out;
+    for (int i = 0; i < p.member_count; ++i) {
+        const warp_code code = code_for_columns(r, p.member[i].type, columns_met(p));
+        const double part = filled_rows(p, i, band) / has.rows;
+        const int slices = warp_slices(n);
+        out.instructions +=
+            part * (of_pieces(n, p.k, code.stage_instructions, code.product_instructions) +
+                    slices * code.result_instructions);
+        const double stalls = slices > 1
+                                  ? has.turns * code.stage_cycles
+                                  : of_pieces(n, p.k, code.stage_cycles, code.product_cycles);
+        out.cycles += part * (stalls + code.result_cycles);
+    }
+    return out;
+}
+
+/// What a warp waits for copies that it asks for itself. The first ones are there before its launch
+/// may go on, if its blocks start early.
+constexpr double copies_us(const matvec_policy& n, const product_problem& p,
+                           const matvec_share& has, const cost_constants& c) {
+    const double slices = has.groups * has.turns * n.rows / warp_slices(n);
+    double us = slices * (n.copy == copy_method::bulk ? c.bulk_slice_us : c.async_slice_us);
+    if (n.copy == copy_method::plain) {
+        double widest = 0;
+        for (int i = 0; i < p.member_count; ++i) {
+            const format type = p.member[i].type;
+            const double last = static_cast<double>(p.k) - (has.turns - 1) * stage_values(n);
+            const double whole = static_cast<double>(row_bytes(type, stage_values(n)));
+            const double chunks = (has.turns - 1) * units(whole, warp_size * 16) +
+                                  units(whole * last / stage_values(n), warp_size * 16);
+            widest = chunks > widest ? chunks : widest;
+        }
+        us = slices * c.plain_slice_us +
+             has.groups * n.rows / warp_slices(n) * widest * c.plain_chunk_us;
+    }
+    return us * (1 - has.overlap * has.ahead);
+}
+
+/// Bytes of a column where a warp multiplies them.
+constexpr double column_bytes(const matvec_policy& n, const product_problem& p) {
+    const format held = n.product == inner_product::fma ? format::f32 : format::q8_1;
+    return static_cast<double>(activation_row_bytes(held, p.k));
+}
+
+/// From the end of the launch before until a block has its columns, or has made them: all blocks
+/// read the same bytes at once. Of experts the ids come first.
+constexpr double columns_us(const matvec_policy& n, const product_problem& p, const arch& a,
+                            const matvec_share& has, const cost_constants& c) {
+    const auto columns = static_cast<double>(block_columns(p));
+    const bool made = n.placement != norm_placement::producer;
+    const double row = made ? (makes_norm(p) ? 8.0 : 4.0) * static_cast<double>(p.k)
+                            : static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
+    const double ids = p.expert ? memory_latency_us : 0;
+    const double read =
+        ids + has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
+    if (made || n.activation == activation_source::global) return read;
+    const double chunks = columns * units(column_bytes(n, p), 16 * warp_size * has.warps);
+    return read + (n.copy == copy_method::bulk ? c.column_us + chunks * c.async_chunk_us
+                                               : chunks * c.column_us);
+}
+
+/// The way of a warp, behind the columns: its own stalls and copies, and what all warps of its SM
+/// issue and read from shared memory.
+constexpr double warp_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
+                         const matvec_share& has, const cost_constants& c) {
+    const matvec_policy& n = r.policy.matvec();
+    const group_code code = code_of_group(r, p, band, has);
+    double own = has.groups * code.cycles * c.stalled / a.cycles_per_us + copies_us(n, p, has, c);
+    const auto met = static_cast<double>(columns_met(p));
+    if (n.activation == activation_source::global)
+        own += has.groups *
+               units(static_cast<double>(p.k),
+                     static_cast<double>(product_values(n) * warp_slices(n))) *
+               met * c.global_step_us;
+    const double groups = has.rows * has.of_sm / n.rows;
+    const double read = n.product == inner_product::mma ? mma_columns : met;
+    const double cycles =
+        code.instructions / warp_issues + read * column_bytes(n, p) / shared_memory_bytes;
+    return own + groups * cycles / a.cycles_per_us;
+}
+
+/// How long one block goes over x and the weight of a norm, if it also writes the norm for later
+/// readers: it has the time of the launch.
+constexpr double norm_us(const matvec_policy& n, const product_problem& p) {
+    if (n.placement == norm_placement::producer) return 0;
+    const double turns =
+        units(static_cast<double>(p.k), static_cast<double>(n.threads) * 4 * norm_quads_ahead);
+    return static_cast<double>(p.columns) *
+           ((n.placement == norm_placement::deferred ? 1 : 2) * turns * memory_latency_us);
+}
+
+constexpr double matvec_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
+                           int per_sm, const cost_constants& c) {
+    const matvec_policy& n = r.policy.matvec();
+    const matvec_share has = share_of_matvec(r, p, a, band, per_sm);
+    const double way = columns_us(n, p, a, has, c) + warp_us(r, p, a, band, has, c);
+    // An mma always has eight columns: it repeats the last one.
+    const auto met = static_cast<double>(columns_met(p));
+    const bool free = n.product == inner_product::mma && met > 1;
+    const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
+                         (r.computes.product().weights.size() - p.needs.weights.size());
+    const bool clustered = share_of(r, p, a, band, per_sm).cluster > 1;
+    const double all = (clustered ? cluster_us : 0) +
+                       overlapped(way, has.weights / a.bytes_per_us, c) * (1 + spare_share * spare);
+    const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
+    const double beside = writes ? norm_us(n, p) : 0;
+    return all > beside ? all : beside;
+}
+
+}  // namespace CATENA_NAMESPACE::detail

@@ -1,0 +1,67 @@
+// The time of a row step: waves of blocks, each of which is bound by the latency of its own code,
+// or the bytes.
+#pragma once
+
+#include "catena/pick/cost/terms.hpp"
+
+namespace CATENA_NAMESPACE::detail {
+
+/// How often x is read if registers do not keep it: for each sum over the row, for the scale of a
+/// row, and to write.
+constexpr int row_passes(const row_computation& of) {
+    const bool scales = of.emits.has(format::int8_token) || of.emits.has(format::fp8_token);
+    return 1 + (has_norm(of.stages) ? 1 : 0) + (of.stages.has(stage_kind::layer_norm) ? 1 : 0) +
+           (of.stages.has(stage_kind::next_norm) ? 1 : 0) + (scales ? 1 : 0);
+}
+
+/// Sums over all threads of a row, for norms and for the scale of a row.
+constexpr int row_sums(const row_computation& of) { return row_passes(of) - 1; }
+
+/// Operands that are read beside x, of which a thread has a quad for each of x.
+constexpr int row_operands(const stage_set& stages) {
+    return stages.both(vector_stages).size() + (stages.has(stage_kind::join_residual) ? 1 : 0) +
+           (stages.has(stage_kind::gate) ? 1 : 0);
+}
+
+/// Is a value scaled and rounded with its neighbors before it is written?
+constexpr bool quantizes(const format_set& emits) {
+    for (const format id : emits)
+        if (row_bytes(id, 256) < 2 * 256) return true;
+    return false;
+}
+
+/// The way of a block through its own code, with `warps` on its SM.
+constexpr double row_block_us(const row_policy& n, const row_problem& p, double warps,
+                              const cost_constants& c) {
+    const int team = n.threads / rows_of_block(n);
+    const bool kept = n.values > 0, roomy = kept && n.values <= 8;
+    const auto quads = static_cast<double>(quotient(p.k + 4 * team - 1, 4 * team));
+    const double held = kept ? n.values / 4 : quads;  // an idle quad is gated, too
+    const stage_set stages = p.needs.stages;
+    double us = row_sums(p.needs) *
+                (c.sum_us + (team > warp_size ? c.warp_sum_us * (team / warp_size) : 0));
+    if (quantizes(p.needs.emits)) us += quads * c.quantize_us;
+    if (gates(stages)) us += held * c.gate_us;
+    if (!n.vector) us += held * c.element_us;
+    if (!roomy) us += quads * row_operands(stages) * c.late_load_us;
+    if (!kept) us += (row_passes(p.needs) * quads - 1) * c.late_load_us;
+    // What experts made comes with a few slots at a time.
+    const int abreast = slots_abreast(n);
+    us += static_cast<double>(quotient(p.slots + abreast - 1, abreast)) * c.late_load_us;
+    return us + quads * warps * c.warp_quad_us;
+}
+
+constexpr double row_us(const row& r, const row_problem& p, const arch& a, int per_sm,
+                        const cost_constants& c) {
+    const row_policy& n = r.policy.row();
+    const auto blocks = static_cast<double>(blocks_of(r, p));
+    const double of_sm = units(blocks, a.sms), resident = of_sm < per_sm ? of_sm : per_sm;
+    const double waves = units(blocks, static_cast<double>(a.sms) * per_sm);
+    const double block = row_block_us(n, p, resident * n.threads / warp_size, c);
+    const double in_turn = waves * block + (waves - 1) * c.wave_us;
+    const double started = blocks * c.block_start_us;
+    return c.row_launch_us + overlapped(in_turn > started ? in_turn : started,
+                                        static_cast<double>(bytes_of(p)) / a.bytes_per_us, c);
+}
+
+}  // namespace CATENA_NAMESPACE::detail
