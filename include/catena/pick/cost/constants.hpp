@@ -8,11 +8,11 @@
 namespace CATENA_NAMESPACE {
 
 struct cost_constants {
-    /// Of two parts of a launch that overlap, how much the shorter one adds if both are as long.
+    /// How much the shorter of two parts of a launch adds that overlap, if both are as long.
     double unhidden = 0.22;
 
     // A matvec.
-    /// Of the cycles that a warp's instructions stall by themselves, the share that it waits for:
+    /// The share that a warp waits for of the cycles that its instructions stall by themselves:
     /// loads of shared memory that are counted one by one overlap.
     double stalled = 0.67;
     /// What a copy of one row's slice takes from the warp that asks for it.
@@ -24,7 +24,7 @@ struct cost_constants {
     double column_us = 0.29, async_chunk_us = 0.061;
     /// One step's load of a column that is read from L1 and L2.
     double global_step_us = 0.15;
-    /// Of bytes that all blocks read at once, such as columns, for each SM and cycle.
+    /// What an SM gets in a cycle of bytes that all blocks read at once, such as columns.
     double read_by_all_bytes = 5.5;
 
     // A row step.
@@ -33,7 +33,7 @@ struct cost_constants {
     double block_start_us = 0.0011;  ///< of a block, however small: the GPU starts them in turn
     double sum_us = 0.36;            ///< of a row's threads, for a norm
     double warp_sum_us = 0.018;      ///< one warp's part of it, if warps meet
-    // Of a quad of a thread's values, one after the other:
+    // What a quad of a thread's values takes; quads come one after the other:
     double quantize_us = 0.65;    ///< shuffles and divisions of a quantized block
     double gate_us = 0.77;        ///< a gate's exponential
     double late_load_us = 0.38;   ///< a load that nothing asked for ahead
