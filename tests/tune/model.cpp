@@ -7,10 +7,14 @@
 #include "expand.hpp"
 #include "h100_record.hpp"
 #include "registers.hpp"
+#include "walks.hpp"
 
 #include "catena_test/problems.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
 
 using namespace catena;
 using namespace catena::generator;
@@ -85,6 +89,26 @@ TEST_CASE("The constants are those that a fit to the record gives, to a third", 
     CHECK(fitted.global_step_us == Approx(here.global_step_us).epsilon(0.3));
     CHECK(fitted.quantize_us == Approx(here.quantize_us).epsilon(0.3));
     CHECK(fitted.gate_us == Approx(here.gate_us).epsilon(0.3));
+}
+
+TEST_CASE("The model's steps of a walk come to what traces of an H100 have", "[model]") {
+    const std::string file = CATENA_SOURCE_DIR "/bench/results/walks.sm_90.2026-11-26.json";
+    std::ifstream in(file);
+    const std::string record{std::istreambuf_iterator<char>(in), {}};
+    const auto walks = walks_of(record, file, sm_90, recorded());
+    REQUIRE(walks.size() == 9);
+    for (const walk_sum& w : walks) {
+        INFO(w.model << ", " << w.sequences);
+        const double ratio = w.predicted_us / w.measured_us;
+        // Those of mxfp4 take longer than their code says.
+        const double off = w.model == "gpt-oss-20b" ? 0.18 : 0.1;
+        CHECK(ratio > 1 - off);
+        CHECK(ratio < 1 + off);
+    }
+    CHECK_THROWS_WITH(walks_of("{}", "w.json", sm_90, recorded()),
+                      Catch::Contains("w.json is no record of walks"));
+    CHECK_THROWS_WITH(walks_of(R"({"format": "catena walks 2"})", "w.json", sm_90, recorded()),
+                      Catch::Contains("its format is not 'catena walks 1'"));
 }
 
 TEST_CASE("Code that nobody has compiled is likely to be as that of the nearest row", "[model]") {

@@ -12,6 +12,7 @@
 #include "nearest.hpp"
 #include "simulated.hpp"
 #include "tuner.hpp"
+#include "walks.hpp"
 
 #include "catena/pick/measured.hpp"
 #include "catena/pick/name.hpp"
@@ -34,7 +35,7 @@ using tune::tuned_candidate;
 using tune::tuned_problem;
 
 struct tune_options {
-    std::string arch = "native", root = root_of_headers(), nvcc = CATENA_NVCC, out, rows;
+    std::string arch = "native", root = root_of_headers(), nvcc = CATENA_NVCC, out, rows, walks;
     std::vector<std::string> graphs;
     tune::selection wanted;
     tune::budget within;
@@ -145,7 +146,8 @@ std::string as_json(const generator::tuning& t) {
 }
 
 std::string as_json(const std::vector<tune::model_error>& today,
-                    const std::vector<tune::model_error>& held, const std::string& file) {
+                    const std::vector<tune::model_error>& held,
+                    const std::vector<tune::walk_sum>& walks, const std::string& file) {
     using value = nlohmann::ordered_json;
     const auto list = [](const std::vector<tune::model_error>& errors) {
         value out = value::array();
@@ -160,24 +162,35 @@ std::string as_json(const std::vector<tune::model_error>& today,
                            {"lost", e.lost}});
         return out;
     };
-    return json_text(value{{"record", file}, {"errors", list(today)}, {"held_back", list(held)}});
+    value root{{"record", file}, {"errors", list(today)}, {"held_back", list(held)}};
+    root["walks"] = value::array();
+    for (const tune::walk_sum& w : walks)
+        root["walks"].push_back({{"model", w.model},
+                                 {"sequences", w.sequences},
+                                 {"steps", w.steps},
+                                 {"measured_us", w.measured_us},
+                                 {"predicted_us", w.predicted_us}});
+    return json_text(root);
 }
 
-/// The cost model's errors on a record, which may be packed by gzip.
+/// The cost model's errors on a record, and on walks; both may be packed by gzip.
 std::string checked_model(const tune_options& o, const arch& target, const std::string& file) {
     const bool there = std::filesystem::exists(file) && !std::filesystem::is_empty(file);
     if (!there && !o.out.empty())
         throw failure(file + " is not there, or empty: name a record that catena tune wrote");
+    const table compiled = table_for(target.name);
+    const std::vector<row> rows(compiled.rows, compiled.rows + compiled.row_count);
     std::vector<tune::model_error> today, held;
     if (there) {
         const generator::tuning record = generator::parse_tuning(json::bytes_of(file), file);
-        const table compiled = table_for(target.name);
-        const tune::model_check check(record, target,
-                                      {compiled.rows, compiled.rows + compiled.row_count});
+        const tune::model_check check(record, target, rows);
         today = check.errors();
         if (!today.empty()) held = check.errors_held_back();
     }
-    return o.output.json ? as_json(today, held, file) : tune::text(today, held, file);
+    std::vector<tune::walk_sum> walks;
+    if (!o.walks.empty()) walks = tune::walks_of(json::bytes_of(o.walks), o.walks, target, rows);
+    if (o.output.json) return as_json(today, held, walks, file);
+    return tune::text(today, held, file) + (walks.empty() ? "" : tune::text(walks, o.walks));
 }
 
 /// What pick/measured_file.hpp reads.
@@ -338,11 +351,18 @@ void add_tune(CLI::App& app, int& code) {
             ->add_option("--simulate", o->simulate,
                          "No GPU: the cost model, bent and with noise, by this seed")
             ->type_name("SEED");
+    CLI::Option* const check =
+        command
+            ->add_flag("--check-model", o->check_model,
+                       "Only print the cost model's error against the record")
+            ->excludes(resume)
+            ->excludes(simulate);
     command
-        ->add_flag("--check-model", o->check_model,
-                   "Only print the cost model's error against the record")
-        ->excludes(resume)
-        ->excludes(simulate);
+        ->add_option("--walks", o->walks,
+                     "With --check-model: also against this record of walks, such as that in "
+                     "bench/results")
+        ->type_name("FILE")
+        ->needs(check);
     command
         ->add_flag("--list", o->list,
                    "Only list the candidates that the set has, as lines for catena::measured_file "

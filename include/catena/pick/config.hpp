@@ -70,8 +70,8 @@ constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
     return p.visit([&](const auto& own) { return shared_bytes(r, own); });
 }
 
-/// Blocks of a row for which an SM has room, each with `shared` bytes.
-constexpr int blocks_that_fit(const row& r, const arch& a, std::int64_t shared) {
+/// Blocks of a row that an SM holds at once, each with `shared` bytes; 0: not even one.
+constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     int blocks = a.max_blocks_per_sm;
     const auto at_most = [&blocks](std::int64_t n) {
         if (n < blocks) blocks = static_cast<int>(n);
@@ -80,14 +80,9 @@ constexpr int blocks_that_fit(const row& r, const arch& a, std::int64_t shared) 
     at_most(blocks_by_registers(registers_of(r, a), r.policy.threads(), a));
     if (const std::int64_t taken = shared_allocated(shared, a); taken > 0)
         at_most(quotient(a.shared_per_sm, taken));
+    if (placement_of(r.policy) == norm_placement::deferred)
+        at_most(r.policy.min_blocks());  // each makes the whole norm: no more than are asked for
     return blocks;
-}
-
-/// Blocks of a launch that an SM holds at once; 0: not even one. Where each makes the whole norm
-/// they are no more than are asked for.
-constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
-    const int fit = blocks_that_fit(r, a, shared), asked = r.policy.min_blocks();
-    return placement_of(r.policy) == norm_placement::deferred && asked < fit ? asked : fit;
 }
 template <class Problem>
 constexpr int blocks_per_sm(const row& r, const Problem& p, const arch& a) {

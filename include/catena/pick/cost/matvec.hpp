@@ -32,7 +32,9 @@ constexpr double filled_rows(const product_problem& p, int member, std::int32_t 
 constexpr double overlap_of(const row& r, const product_problem& p, const arch& a, double blocks,
                             bool in_turns) {
     if (!a.dependent_launch || in_turns || p.expert) return 0;
-    const double room = static_cast<double>(a.sms) * blocks_that_fit(r, a, shared_bytes(r, p));
+    row any = r;  // the limit of blocks that make a norm is one of a launch, not of an SM
+    any.policy.matvec().placement = norm_placement::producer;
+    const double room = static_cast<double>(a.sms) * blocks_per_sm(any, a, shared_bytes(r, p));
     const double free = (room - blocks) / blocks;
     return free < 0 ? 0 : free > 1 ? 1 : free;
 }
