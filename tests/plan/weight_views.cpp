@@ -102,6 +102,7 @@ TEST_CASE("a norm's weight and a bias may be parts of a leaf", "[plan][weight_vi
     const id x = g.mul(norm, g.view(vectors, {512}, 2048));
     const id y = g.mul_mat(g.weight(format::q8_0, {512, 512}), x);
     g.add(y, g.view(vectors, {512}, 4096));
+    g.other({x});  // so that a launch of its own writes the norm
     const plan p = proved(g);
     CHECK(steps_of(p) == "2: 0 2, 3: 3 5");
     CHECK(p.args(0, nullptr).row.weight_early);

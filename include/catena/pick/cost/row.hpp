@@ -45,9 +45,7 @@ constexpr double row_block_us(const row_policy& n, const row_problem& p, double 
     if (!n.vector) us += held * c.element_us;
     if (!roomy) us += quads * row_operands(stages) * c.late_load_us;
     if (!kept) us += (row_passes(p.needs) * quads - 1) * c.late_load_us;
-    // What experts made comes with a few slots at a time.
-    const int abreast = slots_abreast(n);
-    us += static_cast<double>(quotient(p.slots + abreast - 1, abreast)) * c.late_load_us;
+    us += static_cast<double>(p.slots) * c.late_load_us;  // what experts made, and its weights
     return us + quads * warps * c.warp_quad_us;
 }
 
