@@ -35,10 +35,7 @@ int main() {
     print("node_us", "us", a.node_us, about(a.node_us));
     print("memory_latency_us", "us", memory_latency_us, {0.3, 0.7});
     print("loaded_latency_us", "us", loaded_latency_us, {0.8, 1.5});
-    print("l2_latency_us", "us", l2_latency_us, about(l2_latency_us));
     print("l2_speedup", "times", l2_speedup, about(l2_speedup));
-    print("thread_issues_per_cycle", "threads/cycle", thread_issues_per_cycle,
-          {thread_issues_per_cycle, 128});
     const auto stall = [](const char* name, catena::generator::sass_kind kind) {
         const double cycles = catena::generator::latency_of(kind);
         print(name, "cycles", cycles, {0.8 * cycles, 1.2 * cycles});
