@@ -18,8 +18,8 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/llama")]
 import ab_record
 import bars
 from ab_record import Problem, median_and_spread
+from pages import filled, table, written
 
-END = "<!-- end -->"
 RESULTS = ROOT / "bench/results"
 DATE = "2026-11-26"
 SPEEDS = (f"llama.h100.{DATE}.json", f"llama.h200.{DATE}.json")
@@ -73,11 +73,6 @@ def speeds():
 def quant(record, model):
     found = record["models"][model]["quant"]
     return FORMATS.get(found, found)
-
-
-def table(head, rows):
-    lines = ["| " + " | ".join(cells) + " |" for cells in [head, *rows]]
-    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
 
 def bold_if_slower(ratio):
@@ -259,18 +254,6 @@ def pictures(cells, records):
     return out
 
 
-def filled(page, blocks):
-    """The page with what the records say between its marks."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    for name, block in blocks.items():
-        mark = f"<!-- made by bench/measured.py: {name} -->"
-        if text.count(mark) != 1 or END not in text.partition(mark)[2]:
-            sys.exit(f"measured.py: {page} should have this mark once, and {END} behind it: {mark}")
-        head, _, rest = text.partition(mark)
-        text = head + mark + "\n" + block + "\n" + END + rest.partition(END)[2]
-    return text
-
-
 def main():
     if sys.argv[1:] not in ([], ["--check"], ["--print"]):
         sys.exit(__doc__)
@@ -280,19 +263,8 @@ def main():
                                      "steps": all_steps(cells, records)}}
     if sys.argv[1:] == ["--print"]:
         return print("\n\n".join(block for blocks in pages.values() for block in blocks.values()))
-    made = {**{page: filled(page, blocks) for page, blocks in pages.items()}, **pictures(cells, records)}
-    wrong = 0
-    for path, text in made.items():
-        file = ROOT / path
-        if file.exists() and file.read_text(encoding="utf-8") == text:
-            continue
-        wrong = 1
-        if sys.argv[1:] == ["--check"]:
-            print(f"{path} is not what bench/results/ says: run bench/measured.py")
-        else:
-            file.write_text(text, encoding="utf-8")
-            print(path)
-    return wrong if sys.argv[1:] == ["--check"] else 0
+    made = {**{page: filled("measured.py", page, blocks) for page, blocks in pages.items()}, **pictures(cells, records)}
+    return written(made, "bench/measured.py", sys.argv[1:] == ["--check"])
 
 
 if __name__ == "__main__":

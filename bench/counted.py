@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""counted.py CATENA [--check | --print]: what plans of the given graphs count and predict, as tables of docs/performance.md.
+
+CATENA is the command, such as build/ci/bin/catena: it explains the graphs of tests/data/graphs, for sm_90.
+--check  writes nothing; exit code 1 if the page has other figures
+--print  prints the tables alone
+"""
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+sys.dont_write_bytecode = True
+from pages import ROOT, filled, table, written
+
+PAGE = "docs/performance.md"
+GRAPHS = ROOT / "tests/data/graphs"
+
+
+class Plans:
+    """What `catena explain --json` says of a model's graphs: in the memory and order of the engine, or ordered."""
+
+    def __init__(self, catena, model):
+        def explained(load, *options):
+            file = GRAPHS / f"{model}.{load}.json.gz"
+            done = subprocess.run([catena, "explain", str(file), "--json", *options], capture_output=True, text=True)
+            if done.returncode != 0:
+                sys.exit(f"counted.py: {catena} explain {file} ends with {done.returncode}: {done.stderr.strip()}")
+            return json.loads(done.stdout)
+
+        self.one, self.one_ordered = explained("tg1"), explained("tg1", "--optimized")
+        self.four_ordered = explained("b4", "--optimized")
+        self.prompt = explained("pp512")
+        self.name = self.one["graph"]["model"]
+
+
+def launches(plans):
+    rows = [(p.one["launches"]["per_node"], p.one["launches"]["peer"], p.one["launches"]["planned"],
+             p.one["launches"]["planned_engine_fused"], p.one_ordered["launches"]["planned_engine_fused"])
+            for p in plans]
+    return table(["model", "per node", "peer", "planned", "engine fuses", "ordered"],
+                 [[p.name, *map(str, row)] for p, row in zip(plans, rows)])
+
+
+def times(plans):
+    def cells(e):
+        return [str(e["launches"]["steps"]), f"{e['bytes'] / 1e6:.0f}", f"{e['attainable_us']:.0f}",
+                f"{e['predicted']['steps_us']:.0f}"]
+
+    return table(["model", "steps", "MB", "attainable", "predicted", "steps, 4 columns", "MB", "attainable", "predicted"],
+                 [[p.name, *cells(p.one_ordered), *cells(p.four_ordered)] for p in plans])
+
+
+def quantizing(plans):
+    return table(["model", "quantizing, peer", "quantizing, Catena", "groups", "whole groups"],
+                 [[p.name, str(p.one["activations"]["matmuls"]), str(p.one["activations"]["quantized_once"]),
+                   str(p.one["groups"]["wanted"]), str(p.one["groups"]["planned_after_alloc"])] for p in plans])
+
+
+def prompts(plans):
+    return table(["model", "steps", "only quantize", "GB"],
+                 [[p.name, str(p.prompt["launches"]["steps"]), str(p.prompt["activations"]["standalone"]),
+                   f"{p.prompt['bytes'] / 1e9:.2f}"] for p in plans])
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[2:] not in ([], ["--check"], ["--print"]):
+        sys.exit(__doc__)
+    models = sorted(file.name.removesuffix(".tg1.json.gz") for file in GRAPHS.glob("*.tg1.json.gz"))
+    with ThreadPoolExecutor() as workers:
+        plans = list(workers.map(lambda model: Plans(sys.argv[1], model), models))
+    blocks = {"launches": launches(plans), "quantizing": quantizing(plans), "times": times(plans),
+              "prompts": prompts(plans)}
+    if sys.argv[2:] == ["--print"]:
+        return print("\n\n".join(blocks.values()))
+    return written({PAGE: filled("counted.py", PAGE, blocks)}, "bench/counted.py CATENA", sys.argv[2:] == ["--check"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
