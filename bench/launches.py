@@ -2,91 +2,33 @@
 """launches.py --out RECORD --provenance FILE MODEL:TIMELINE:REPORT...: what each launch of a decode step takes, as
 a record that `catena explain --measured` reads.
 
-TIMELINE has every kernel of a walk: *.tsv or *.tsv.xz, a line for each with start and end in ns, stream, node of a graph,
-grid, block, registers, shared memory and name; or *.json.gz, the same in the format "catena timeline 1". REPORT is what `catena explain --optimized --json` of the
-same commit says about the graph of one load. Each load of a timeline has a report of its own.
+TIMELINE has every kernel of a walk, in a form that bench/timeline.py reads. REPORT is what `catena explain --optimized --json`
+of the same commit says about the graph of one load. Each load of a timeline has a report of its own.
 FILE is a JSON object with gpu, driver, cuda, date, commit and the like, and arch and catena_gpu: the instance set, and the
 GPU's name in `catena instances --gpus`.
 
-Kernels without a pause of 15 us between them are a step. Steps of the same kernels are repeats of one step; the first of
-them is left out. The time of a launch is the median of what no earlier kernel hides. A step becomes part of the record if
-its kernels of Catena are the instances of the report, one for one.
+The time of a launch is the median, over the repeats of a step, of what no earlier kernel hides. A step becomes part of the
+record if its kernels of Catena are the instances of the report, one for one.
 """
 import argparse
 import gzip
+import itertools
 import json
-import lzma
 import re
 import statistics
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import timeline
+from timeline import Bad
 
 FORMAT = "catena launches 1"
-TIMELINE = "catena timeline 1"
 METHOD = ("us: median over the repeats of the time from the end of all earlier kernels to the end of this one; gap_us: the "
           "same of the time before it in which no kernel ran, where it is 0.01 us or more")
-PAUSE_NS = 15000      # the host's work between two steps takes longer
-LEAST_REPEATS = 4
 OWN = "catena_"       # kernels of Catena: the instance's name follows, a _ for each dot
-
-
-class Problem(Exception):
-    """What is wrong with the input, in one sentence."""
-
-
-class Kernel(NamedTuple):
-    start: int  # ns
-    end: int
-    name: str
-
-
-def packed(path):
-    """The kernels of a file in the format TIMELINE: (start, ns, stream, node, launch) each, and launches end in a name."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        found = json.load(file)
-    if found.get("format") != TIMELINE:
-        raise Problem(f"{path}: not a timeline: 'format' should be '{TIMELINE}'")
-    names = [launch[-1] for launch in found["launches"]]
-    return [Kernel(start, start + lasts, names[launch]) for start, lasts, _, _, launch in found["kernels"]]
-
-
-def kernels_of(path):
-    return sorted(packed(path) if Path(path).suffix == ".gz" else lines_of(path))
-
-
-def lines_of(path):
-    kernels = []
-    with (lzma.open(path, "rt") if Path(path).suffix == ".xz" else open(path, encoding="utf-8")) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                start, end, *_, name = line.rstrip("\n").split("\t")
-                kernels.append(Kernel(int(start), int(end), name))
-            except ValueError as error:
-                raise Problem(f"{path}:{number}: not a line of a timeline ({error})") from error
-    return kernels
-
-
-def repeats_of(kernels):
-    """The steps that run the same kernels in the same order, without the first of each."""
-    steps, step, end = {}, [], 0
-    for k in [*kernels, None]:
-        if step and (k is None or k.start - end > PAUSE_NS):
-            steps.setdefault(tuple(one.name for one in step), []).append(step)
-            step = []
-        if k is not None:
-            end = max(end, k.end) if step else k.end
-            step.append(k)
-    return {names: found[1:] for names, found in steps.items() if len(found) > LEAST_REPEATS}
-
-
-def exposed(step):
-    """(us that no earlier kernel hides, us before it in which nothing ran) of each kernel."""
-    until = step[0].start
-    for k in step:
-        yield max(0, k.end - max(k.start, until)) / 1e3, max(0, k.start - until) / 1e3
-        until = max(until, k.end)
 
 
 def plain(names):
@@ -100,22 +42,37 @@ def symbol(instance):
     return OWN + instance.replace(".", "_")
 
 
+def own(names):
+    return [name for name in names if name.startswith(OWN)]
+
+
+def step_of(kernels, plan):
+    """The names and repeats of the step that the plan describes, launch for launch."""
+    found = sorted((of for of in timeline.repeats_of(kernels).items() if own(of[0])), key=lambda of: -len(of[1]))
+    if not found:
+        raise Bad(f"no step with kernels of Catena came {timeline.LEAST_REPEATS + 1} times")
+    planned = [symbol(step["instance"]) for step in plan]
+    for names, repeats in found:
+        if own(names) == planned:
+            return names, repeats
+    pairs = enumerate(itertools.zip_longest(own(found[0][0]), planned, fillvalue="none"))
+    at, ran, wanted = next((k, ran, wanted) for k, (ran, wanted) in pairs if ran != wanted)
+    raise Bad(f"launch {at} of Catena is {ran}, and the plan has {wanted}: take the plan of the commit that was measured")
+
+
 class Record:
-    def __init__(self, provenance):
-        self.arch, self.gpu = provenance.pop("arch"), provenance.pop("catena_gpu")
+    def __init__(self, arch, gpu, provenance):
+        self.arch, self.gpu = arch, gpu
         self.provenance = {**provenance, "method": METHOD}
         self.steps, self.kernels, self.walks = {}, {}, []
 
-    def add(self, model, names, repeats, report):
+    def add(self, model, kernels, report):
+        """A walk by its kernels and the report of its plan. If they do not agree, the record stays as it is."""
         plan = sorted(report["steps"], key=lambda s: s["launch_at"])
-        own = [name for name in names if name.startswith(OWN)]
-        for k, (name, step) in enumerate(zip(own, plan)):
-            if name != symbol(step["instance"]):
-                raise Problem(f"{model}: launch {k} of Catena is {name}, and the report has {step['instance']}: take the "
-                              "report of the commit that was measured")
+        names, repeats = step_of(kernels, plan)
         read, steps, launches = plain(names), iter(plan), []
-        for name, times in zip(names, zip(*map(exposed, repeats))):
-            us, gap = (round(statistics.median(column), 2) for column in zip(*times))
+        for name, times in zip(names, zip(*map(timeline.exposed, repeats))):
+            gap, us = (round(statistics.median(column), 2) for column in list(zip(*times))[1:])
             launch = {"us": us, "gap_us": gap} if gap >= 0.01 else {"us": us}
             if name.startswith(OWN):
                 step = next(steps)
@@ -133,6 +90,12 @@ class Record:
         return json.dumps({"format": FORMAT, "arch": self.arch, "gpu": self.gpu, "provenance": self.provenance,
                            "steps": steps, "kernels": list(self.kernels), "walks": self.walks}, separators=(",", ":"))
 
+    def write(self, path):
+        """As a whole or not at all."""
+        fresh = Path(f"{path}.new")
+        fresh.write_bytes(gzip.compress(self.text().encode(), mtime=0))
+        fresh.replace(path)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -140,21 +103,20 @@ def main():
     parser.add_argument("--provenance", required=True, metavar="FILE")
     parser.add_argument("walks", nargs="+", metavar="MODEL:TIMELINE:REPORT")
     asked = parser.parse_args()
-    record = Record(json.loads(Path(asked.provenance).read_text(encoding="utf-8")))
+    provenance = json.loads(Path(asked.provenance).read_text(encoding="utf-8"))
+    record = Record(provenance.pop("arch"), provenance.pop("catena_gpu"), provenance)
     for walk in asked.walks:
-        model, timeline, file = walk.split(":")
-        report = json.loads(Path(file).read_text(encoding="utf-8"))
-        fitting = {names: repeats for names, repeats in repeats_of(kernels_of(timeline)).items()
-                   if sum(name.startswith(OWN) for name in names) == len(report["steps"])}
-        if not fitting:
-            raise Problem(f"{timeline}: no step that came {LEAST_REPEATS + 1} times has the {len(report['steps'])} launches "
-                          f"of Catena that {file} has")
-        record.add(model, *max(fitting.items(), key=lambda of: len(of[1])), report)
-    Path(asked.out).write_bytes(gzip.compress(record.text().encode(), mtime=0))
+        model, file, plan = walk.split(":")
+        kernels, _ = timeline.read(file)
+        try:
+            record.add(model, kernels, json.loads(Path(plan).read_text(encoding="utf-8")))
+        except Bad as bad:
+            raise Bad(f"{file}, {plan}: {bad}") from None
+    record.write(asked.out)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except (Problem, OSError, KeyError) as problem:
+    except (Bad, OSError, KeyError) as problem:
         sys.exit(f"launches.py: {problem}")

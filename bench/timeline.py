@@ -5,12 +5,13 @@ FILE is a timeline of scripts/llama-bench (*.json.gz), or the lines that bench/l
 --kernels also prints the N kernels of each kind of step that take the longest.
 
 The time of a kernel is what no earlier kernel hides. Kernels without a pause of 15 us between them are a step. Steps of
-equally many kernels are repeats of one step; the first of them is left out.
+the same kernels in the same order are repeats of one step; the first of them is left out.
 """
 import argparse
 import gzip
 import json
 import lzma
+import math
 import statistics
 import sys
 from collections import Counter, defaultdict
@@ -96,20 +97,24 @@ def write(path, kernels, provenance):
         json.dump(record, file, separators=(",", ":"))
 
 
-def steps_of(kernels):
-    """Of each step of a model its repeats, all but the first; the shortest step comes first."""
-    steps, step, end = [], [], 0
+def repeats_of(kernels):
+    """{names: the steps that run kernels of these names in this order}, of each all but the first."""
+    steps, end = [], -math.inf
     for k in kernels:
-        if step and k.start - end > PAUSE_NS:
-            steps.append(step)
-            step = []
-        end = max(end, k.end) if step else k.end
-        step.append(k)
-    by_size = defaultdict(list)
-    for step in [*steps, step]:
-        by_size[len(step)].append(step)
-    return [repeats[1:] for size, repeats in sorted(by_size.items())
-            if size > LEAST_KERNELS and len(repeats) > LEAST_REPEATS]
+        if k.start - end > PAUSE_NS:
+            steps.append([])
+        steps[-1].append(k)
+        end = max(end, k.end)
+    by_names = defaultdict(list)
+    for step in steps:
+        by_names[tuple(k.name for k in step)].append(step)
+    return {names: found[1:] for names, found in by_names.items() if len(found) > LEAST_REPEATS}
+
+
+def steps_of(kernels):
+    """Of each step of a model its repeats; the shortest step comes first."""
+    return [repeats for names, repeats in sorted(repeats_of(kernels).items(), key=lambda of: len(of[0]))
+            if len(names) > LEAST_KERNELS]
 
 
 def exposed(step):

@@ -31,7 +31,7 @@ def packed(lines):
     """Lines of a timeline in its other form."""
     kernels = [line.split("\t") for line in lines.splitlines()]
     names = sorted({k[-1] for k in kernels})
-    return {"format": "catena timeline 1", "launches": [["1,1,1", "32,1,1", 16, 0, name] for name in names],
+    return {"format": "catena timeline 1", "provenance": {}, "launches": [["1,1,1", "32,1,1", 16, 0, name] for name in names],
             "kernels": [[int(k[0]), int(k[1]) - int(k[0]), 7, 0, names.index(k[-1])] for k in kernels]}
 
 
@@ -64,11 +64,11 @@ done, _ = run({"format": "other"}, REPORT, "t.json.gz")
 assert done.returncode == 1 and "t.json.gz: not a timeline" in done.stderr, done.stderr
 
 other = {**REPORT, "steps": [{**s, "instance": s["instance"].replace(".b.", ".c.")} for s in REPORT["steps"]]}
-less = {**REPORT, "steps": REPORT["steps"][:1]}
+less = {**REPORT, "steps": REPORT["steps"][1:]}
 for lines, report, sentence in (
-        (timeline(6), other, "launch 1 of Catena is catena_matvec_b_sm_90, and the report has matvec.c.sm_90"),
-        (timeline(6), less, "no step that came 5 times has the 1 launches of Catena that plan.json has"),
-        (timeline(4), REPORT, "no step that came 5 times has the 2 launches"),
+        (timeline(6), other, "t.tsv, plan.json: launch 1 of Catena is catena_matvec_b_sm_90, and the plan has catena_matvec_c_sm_90"),
+        (timeline(6), less, "launch 1 of Catena is catena_matvec_b_sm_90, and the plan has none"),
+        (timeline(4), REPORT, "no step with kernels of Catena came 5 times"),
         (timeline(6) + "nothing\n", REPORT, "t.tsv:19: not a line of a timeline")):
     done, record = run(lines, report)
     assert done.returncode == 1 and record is None, sentence

@@ -43,6 +43,13 @@ class Accounts(unittest.TestCase):
                 wall = (max(k.end for k in step) - step[0].start) / 1e3
                 self.assertAlmostEqual(sum(gap + own for _, gap, own in timeline.exposed(step)), wall, places=6)
 
+    def test_steps_of_other_kernels_are_no_repeats(self):
+        launch = timeline.lines_of(CUT)[0].launch
+        kernels = [timeline.Kernel(1000000 * step + 1000 * i, 1000000 * step + 1000 * i + 900, 7, 0,
+                                   (*launch[:-1], f"kernel {i} {step % 2}")) for step in range(12) for i in range(3)]
+        self.assertEqual({names[0]: len(repeats) for names, repeats in timeline.repeats_of(kernels).items()},
+                         {"kernel 0 0": 5, "kernel 0 1": 5})
+
     def test_the_slowest_launches(self):
         on = timeline.steps_of(self.kernels)[0]
         self.assertEqual(next(timeline.kernels_text(on, 1)),
