@@ -13,8 +13,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 using namespace catena;
 using namespace catena::generator;
@@ -92,23 +90,23 @@ TEST_CASE("The constants are those that a fit to the record gives, to a third", 
 }
 
 TEST_CASE("The model's steps of a walk come to what traces of an H100 have", "[model]") {
-    const std::string file = CATENA_SOURCE_DIR "/bench/results/walks.sm_90.2026-11-26.json";
-    std::ifstream in(file);
-    const std::string record{std::istreambuf_iterator<char>(in), {}};
-    const auto walks = walks_of(record, file, sm_90, recorded());
+    tool::launch_record record =
+        tool::read_launches(CATENA_SOURCE_DIR "/bench/results/launches.h100.2026-11-26.json.gz");
+    const auto walks = walks_of(record, sm_90, recorded());
     REQUIRE(walks.size() == 9);
     for (const walk_sum& w : walks) {
-        INFO(w.model << ", " << w.sequences);
+        INFO(w.model << ", " << w.load);
         const double ratio = w.predicted_us / w.measured_us;
         // Those of mxfp4 take longer than their code says.
         const double off = w.model == "gpt-oss-20b" ? 0.18 : 0.1;
         CHECK(ratio > 1 - off);
         CHECK(ratio < 1 + off);
     }
-    CHECK_THROWS_WITH(walks_of("{}", "w.json", sm_90, recorded()),
-                      Catch::Contains("w.json is no record of walks"));
-    CHECK_THROWS_WITH(walks_of(R"({"format": "catena walks 2"})", "w.json", sm_90, recorded()),
-                      Catch::Contains("its format is not 'catena walks 1'"));
+    record.steps.front().instance = "matvec.q4_K.t1_r2_c1_q3.sm_90";
+    CHECK_THROWS_WITH(walks_of(record, sm_90, recorded()),
+                      Catch::Contains("is like matvec.q4_K.t1_r2_c1_q3.sm_90"));
+    CHECK_THROWS_WITH(walks_of(record, *arch_named("sm_80"), recorded()),
+                      Catch::Contains("ran on sm_90, not sm_80"));
 }
 
 TEST_CASE("Code that nobody has compiled is likely to be as that of the nearest row", "[model]") {

@@ -166,7 +166,7 @@ std::string as_json(const std::vector<tune::model_error>& today,
     root["walks"] = value::array();
     for (const tune::walk_sum& w : walks)
         root["walks"].push_back({{"model", w.model},
-                                 {"sequences", w.sequences},
+                                 {"load", w.load},
                                  {"steps", w.steps},
                                  {"measured_us", w.measured_us},
                                  {"predicted_us", w.predicted_us}});
@@ -188,7 +188,7 @@ std::string checked_model(const tune_options& o, const arch& target, const std::
         if (!today.empty()) held = check.errors_held_back();
     }
     std::vector<tune::walk_sum> walks;
-    if (!o.walks.empty()) walks = tune::walks_of(json::bytes_of(o.walks), o.walks, target, rows);
+    if (!o.walks.empty()) walks = tune::walks_of(read_launches(o.walks), target, rows);
     if (o.output.json) return as_json(today, held, walks, file);
     return tune::text(today, held, file) + (walks.empty() ? "" : tune::text(walks, o.walks));
 }
@@ -359,7 +359,7 @@ void add_tune(CLI::App& app, int& code) {
             ->excludes(simulate);
     command
         ->add_option("--walks", o->walks,
-                     "With --check-model: also against this record of walks, such as that in "
+                     "With --check-model: also against this record of launches, such as those in "
                      "bench/results")
         ->type_name("FILE")
         ->needs(check);

@@ -1,12 +1,10 @@
 #include "walks.hpp"
 
 #include "code.hpp"
-#include "tuning.hpp"
 
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
-
-#include <nlohmann/json.hpp>
+#include "catena/pick/name.hpp"
 
 #include <cstdio>
 #include <stdexcept>
@@ -15,56 +13,62 @@ namespace catena::tune {
 
 namespace {
 
-constexpr const char* walks_format = "catena walks 1";
+/// The row that ran: one of `recorded`, or one that the set no longer lists.
+row row_of(const tool::launch_record& record, const std::string& instance,
+           const std::vector<row>& recorded) {
+    const auto named = row_named(instance);
+    for (row r : recorded) {
+        if (!named || named->policy.kind() != r.policy.kind()) continue;
+        const bool listed = named->policy == r.policy;
+        r.policy = named->policy;
+        if (row_name(r, record.arch.c_str()) != instance) continue;
+        if (listed) return r;
+        r.order = order_of(r.policy);
+        r.registers = 0, r.code = {};
+        r.code = code_like(r, recorded);
+        return r;
+    }
+    throw std::runtime_error(record.file + ": no row of " + record.arch + " is like " + instance +
+                             ": the set lacks its chain or its formats");
+}
 
-double predicted(const generator::tuned_problem& p, const arch& a,
-                 const std::vector<row>& recorded) {
-    const generator::tuned_candidate& c = p.candidates.front();
-    row r = {.computes = p.computes,
-             .policy = c.policy,
-             .order = order_of(c.policy),
-             .registers = c.registers,
-             .evidence = {}};
-    r.code = code_like(r, recorded);
-    const int resident = blocks_per_sm(r, p.what, a);
-    return predicted_us(r, p.what, a, band_rows(r, p.what, a, resident), resident);
+double predicted(const row& r, const problem& p, const arch& a) {
+    const int resident = blocks_per_sm(r, p, a);
+    return predicted_us(r, p, a, band_rows(r, p, a, resident), resident);
 }
 
 }  // namespace
 
-std::vector<walk_sum> walks_of(const std::string& record, const std::string& file, const arch& a,
-                               const std::vector<row>& recorded) try {
-    const auto root = nlohmann::json::parse(record);
-    if (root.at("format") != walks_format)
-        throw std::runtime_error(std::string("its format is not '") + walks_format + "'");
+std::vector<walk_sum> walks_of(const tool::launch_record& record, const arch& a,
+                               const std::vector<row>& recorded) {
+    if (record.arch != a.name)
+        throw std::runtime_error(record.file + ": its launches ran on " + record.arch + ", not " +
+                                 a.name);
+    std::vector<double> us;
+    for (const tool::recorded_step& s : record.steps)
+        us.push_back(predicted(row_of(record, s.instance, recorded), s.what, a));
     std::vector<walk_sum> out;
-    for (const auto& walk : root.at("walks")) {
-        const generator::tuning t = generator::parse_tuning(walk.at("record").dump(), file);
-        if (t.arch != a.name) continue;
-        walk_sum sum = {walk.at("model"), walk.at("sequences"), 0, walk.at("us"), 0};
-        for (const generator::tuned_problem& p : t.problems) {
-            if (p.candidates.empty()) throw std::runtime_error("a launch has no row");
-            sum.steps += p.places;
-            sum.predicted_us += p.places * predicted(p, a, recorded);
+    for (const tool::recorded_walk& walk : record.walks) {
+        walk_sum sum = {.model = walk.model, .load = walk.load};
+        for (const tool::recorded_launch& l : walk.launches) {
+            if (l.step < 0) continue;
+            ++sum.steps;
+            sum.measured_us += l.us;
+            sum.predicted_us += us[l.step];
         }
         out.push_back(sum);
     }
     return out;
-} catch (const nlohmann::json::exception& e) {
-    throw std::runtime_error(file + " is no record of walks: " + e.what());
-} catch (const std::runtime_error& e) {
-    throw std::runtime_error(file + " is no record of walks: " + e.what());
 }
 
 std::string text(const std::vector<walk_sum>& walks, const std::string& file) {
-    std::string out =
-        "Catena's steps of a walk, predicted and measured, " + file +
-        "\n  steps  predicted us  measured us  predicted / measured  model, sequences\n";
+    std::string out = "Catena's steps of a walk, predicted and measured, " + file +
+                      "\n  steps  predicted us  measured us  predicted / measured  model, load\n";
     for (const walk_sum& w : walks) {
         char line[160];
         std::snprintf(line, sizeof line, "%7d %13.0f %12.0f %21.2f  ", w.steps, w.predicted_us,
                       w.measured_us, w.predicted_us / w.measured_us);
-        out += line + w.model + ", " + std::to_string(w.sequences) + "\n";
+        out += line + w.model + ", " + w.load + "\n";
     }
     return out;
 }
