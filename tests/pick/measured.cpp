@@ -6,6 +6,7 @@
 #include "catena_test/invented.hpp"
 #include "catena_test/problems.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <locale>
@@ -209,6 +210,21 @@ TEST_CASE("a file of medians is laid over a table", "[measured]") {
     CHECK(file.passed_over() == 1);
     CHECK(pick(one, file.over(toy_table())).row == 4);
     CHECK(pick(one, file.over(toy_table())).predicted_us == 8.5);
+}
+
+TEST_CASE("a table keeps its medians of problems that a file does not name", "[measured]") {
+    const text_file text(row_name(toy_table(), 4) + " " + key_of(one) + " 8.5 0.01\n");
+    std::vector<measurement> medians = {{problem_key(one), 3, 1, 0}, {problem_key(other), 3, 2, 0}};
+    std::sort(medians.begin(), medians.end(),
+              [](const auto& a, const auto& b) { return a.problem < b.problem; });
+    measured_file file;
+    REQUIRE(file.read(text.path.c_str(), with(medians)).ok());
+    CHECK(file.size() == 1);
+    const table t = file.over(with(medians));
+    CHECK(t.measured_count == 2);
+    CHECK(pick(one, t).predicted_us == 8.5);
+    CHECK(pick(other, t).predicted_us == 2);
+    CHECK(pick(other, t).row == 3);
 }
 
 TEST_CASE("a file of medians reads the same wherever the engine's users live", "[measured]") {

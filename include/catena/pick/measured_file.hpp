@@ -1,6 +1,7 @@
-// Medians from a text file, in place of the compiled ones of a table. `catena tune --rows` and
-// `bench/engine.py` write such files on the user's own GPU. They change which rows are picked and
-// what is left to the engine, without building anything. A line has one of these forms:
+// Medians from a text file. `catena tune --rows` and `bench/engine.py` write such files on the
+// user's own GPU. They change which rows are picked and what is left to the engine, without
+// building anything. Where the file names a problem, its medians replace all that the table has of
+// that problem; other problems keep the table's. A line has one of these forms:
 //   <row name> <problem key, 16 hex digits> <median in us> <relative spread>
 //   engine <sum of the problem keys> <median of the engine in us> <of Catena's steps>
 //   models <formats, '+' between them> <least> <most> <ratio> <record>
@@ -50,14 +51,15 @@ class measured_file {
             read = failure(status_code::invalid_argument, "%s cannot be read: %s", path,
                            std::strerror(errno));
         if (!read.ok()) clear();
-        std::stable_sort(measured_.begin(), measured_.end(),
-                         [](const auto& a, const auto& b) { return a.problem < b.problem; });
+        lines_ = static_cast<int>(measured_.size() + engine_.size() + verdicts_.size());
+        add_problems_of(t);
         std::stable_sort(engine_.begin(), engine_.end(),
                          [](const auto& a, const auto& b) { return a.steps < b.steps; });
         return read;
     }
 
-    /// The table with these medians in place of its own: rows', the engine's, or both.
+    /// The table that was read for, with these medians over its own. Verdicts and the engine's
+    /// medians take the place of all that it has.
     table over(table t) const {
         if (!measured_.empty()) {
             t.measured = measured_.data();
@@ -75,9 +77,7 @@ class measured_file {
     }
 
     /// Lines that were kept.
-    int size() const {
-        return static_cast<int>(measured_.size() + engine_.size() + verdicts_.size());
-    }
+    int size() const { return lines_; }
     int passed_over() const { return passed_over_; }  ///< lines whose row the table does not have
 
   private:
@@ -85,13 +85,28 @@ class measured_file {
     std::vector<engine_median> engine_;
     std::vector<engine_verdict> verdicts_;
     std::deque<std::string> records_;  // that they name
-    int passed_over_ = 0;
+    int lines_ = 0, passed_over_ = 0;
 
     void clear() {
+        lines_ = 0;
         measured_.clear();
         engine_.clear();
         verdicts_.clear();
         records_.clear();
+    }
+
+    /// Also the medians of problems that no line names, those of the table; all by problem.
+    void add_problems_of(const table& t) {
+        if (measured_.empty()) return;
+        std::stable_sort(measured_.begin(), measured_.end(), by_problem);
+        const std::vector<measurement> named = measured_;
+        for (int i = 0; i < t.measured_count; ++i)
+            if (!std::binary_search(named.begin(), named.end(), t.measured[i], by_problem))
+                measured_.push_back(t.measured[i]);
+        std::stable_sort(measured_.begin(), measured_.end(), by_problem);
+    }
+    static bool by_problem(const measurement& a, const measurement& b) {
+        return a.problem < b.problem;
     }
 
     status read_lines(std::istream& file, const char* path, const table& t) {
