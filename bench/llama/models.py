@@ -107,6 +107,10 @@ class Model:
     def bytes(self):
         return sum(t.bytes for t in self.tensors)
 
+    def graph_file(self, sequences):
+        """The graph of a decode step with one token of each of 1 or 4 sequences."""
+        return GRAPHS / f"{self.family.graph}.{'tg1' if sequences == 1 else f'b{sequences}'}.json.gz"
+
     def node(self, op):
         return next((t for t in self.graph["tensors"] if t["op"] == op), None)
 

@@ -97,6 +97,16 @@ def program_path(asked, name):
     return path.resolve()
 
 
+def said_by(catena, *arguments):
+    """What the command prints."""
+    try:
+        return subprocess.run([str(word) for word in (catena, *arguments)], capture_output=True, text=True, check=True).stdout
+    except OSError as error:
+        raise Problem(f"{catena} cannot be run: {error.strerror}: name the catena command by --catena") from None
+    except subprocess.CalledProcessError as error:
+        raise Problem(f"catena {arguments[0]} failed: {error.stderr.strip()}") from None
+
+
 def driver():
     try:
         asked = ["nvidia-smi", "--id=0", "--format=csv,noheader",

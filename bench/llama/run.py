@@ -2,9 +2,9 @@
 """scripts/llama-bench run: makes models of random weights and measures them without Catena and with it.
 
 A call takes nine minutes, or CATENA_MINUTES; the same call again goes on after the last stage that was measured. What
-failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log; of walks steps.json and timelines/; of
-phases the folder phases; of races walk_tuning.json and walk_rows.txt. The file that --slower names gets what got slower
-since the last records in bench/results/.
+failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log; of walks steps.json, launches.json.gz
+and timelines/; of phases the folder phases; of races walk_tuning.json and walk_rows.txt. The file that --slower names
+gets what got slower since the last records in bench/results/.
 Exit code 0: everything is measured; 1: something failed; 2: nothing failed, but something is left for the next call.
 """
 import argparse
@@ -289,7 +289,8 @@ def arguments():
     parser.add_argument("--what", choices=list(MEASURED), default="llama", help="llama: speeds, logits and the slowest "
                         "steps; walk: a timeline of every kernel of a decode step; phases: where the time of matvec launches "
                         "goes, by llama_ab_phases; races: rows of the set, raced in a walk one problem at a time")
-    parser.add_argument("--catena", type=Path, default="catena", help="the command that lists the rows, for races")
+    parser.add_argument("--catena", type=Path, default="catena", help="the command that lists the rows, for races, and "
+                        "the plans, for walks")
     parser.add_argument("--minutes", type=float, help="of this call; nine, or CATENA_MINUTES, by default")
     parser.add_argument("--timeline", type=Path, help="libcatena_timeline.so, if scripts/llama-bench build has not made it "
                         "here")
@@ -336,6 +337,9 @@ def main():
     ab_record.write(run.path, record)
     ab_page.write(record, asked.out)
     walks.write_steps(asked.out / "steps.json", record)
+    if asked.what == "walk":
+        for sentence in walks.write_launches(asked.out, record, [Model(name) for name in models], asked.catena):
+            print(sentence)
     if asked.slower:
         asked.slower.write_text("\n".join(slower.report(asked.out)[0]) + "\n", encoding="utf-8")
     print_accounts(record)

@@ -7,7 +7,6 @@ import json
 import math
 import re
 import statistics
-import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,12 +14,10 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import ab_record
-from ab_record import Problem
-from models import GRAPHS
+from program import said_by
 
 FORMAT = "catena walk tuning 1"
 SEQUENCES = (1, 4)
-GRAPH_OF = {1: "tg1", 4: "b4"}
 MOST_ROWS = 6          # of a problem, by their predicted times
 LEAST_SHARE = 0.001    # of the walk: less is no difference
 STANDARD_ERRORS = 4
@@ -44,14 +41,7 @@ class Candidate(NamedTuple):
 
 def candidates(catena, model, sequences):
     """Those that `catena tune --list` names for the model's graph; problems with one row have nothing to choose."""
-    graph = GRAPHS / f"{model.family.graph}.{GRAPH_OF[sequences]}.json.gz"
-    command = [catena, "tune", "--list", "--arch", "sm_90", "--graphs", graph]
-    try:
-        listed = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout
-    except OSError as error:
-        raise Problem(f"{catena} cannot be run: {error.strerror}: name the catena command by --catena") from None
-    except subprocess.CalledProcessError as error:
-        raise Problem(f"catena tune --list failed: {error.stderr.strip()}") from None
+    listed = said_by(catena, "tune", "--list", "--arch", "sm_90", "--graphs", model.graph_file(sequences))
     problems, what, launches = {}, "", 0
     for line in listed.splitlines():
         if found := re.match(r"# (.*); (\d+) launches$", line):

@@ -1,11 +1,15 @@
 """The walks of scripts/llama-bench: timelines of decode steps, and where the steps go."""
+import json
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import ab_record
+import launches
 import timeline
 from ab_record import Problem
+from program import said_by
 
 FORMAT = "catena decode steps 1"  # of bench/results/steps.*.json
 METHOD = ("us: median of the repeats, from the first kernel's start to the last one's end. kinds: mean us that no earlier "
@@ -43,3 +47,43 @@ def write_steps(path, record):
     if steps:
         ab_record.write(path, {"format": FORMAT, "simulated": record["simulated"], "steps": steps,
                                "provenance": {**record["provenance"], "method": METHOD}})
+
+
+def gpu_of(report, catena):
+    """The name in Catena's list of the GPU that a plan is for; "" if the list has none of its chip, SMs and clock, or
+    several."""
+    gpu = report["gpu"]
+    names = [known["name"] for known in json.loads(said_by(catena, "instances", "--gpus", "--json"))["gpus"]
+             if known["name"].split()[0] in gpu["name"].split() and
+             (known["sms"], known["cycles_per_us"]) == (gpu["sms"], gpu["cycles_per_us"])]
+    return names[0] if len(names) == 1 else ""
+
+
+def told_by(record):
+    """The provenance of a record of launches."""
+    of = record["provenance"]
+    return {"gpu": of["gpu"], "driver": of["driver, highest clocks"].split(",")[0], "cuda": of["cuda"],
+            "date": datetime.now(timezone.utc).date().isoformat(), "commit": of["catena"], "simulated": record["simulated"],
+            "command": "scripts/gpu-check OUT walk; the plans are those of the same sources for tests/data/graphs"}
+
+
+def write_launches(out, record, models, catena):
+    """What each launch took, of all walks that are measured, as a record that `catena explain --measured` reads. Returns a
+    sentence for each walk that is not in it."""
+    found, said = None, []
+    arch = "sm_90" if record["simulated"] else "native"
+    for model in models:
+        for stage in record["models"].get(model.name, {"stages": {}})["stages"]:
+            file = out / f"timelines/{model.name}.{stage}.json.gz"
+            if not stage.startswith("walk") or not file.exists():
+                continue
+            try:
+                graph = model.graph_file(ab_record.sequences_of(stage))
+                report = json.loads(said_by(catena, "explain", graph, "--arch", arch, "--optimized", "--json"))
+                found = found or launches.Record(report["arch"], gpu_of(report, catena), told_by(record))
+                found.add(model.name, timeline.read(file)[0], report)
+            except (Problem, timeline.Bad) as problem:
+                said.append(f"{model.name} {stage}: not in launches.json.gz: {problem}")
+    if found and found.walks:
+        found.write(out / "launches.json.gz")
+    return said
