@@ -58,6 +58,23 @@ TEST_CASE("everything that planning reads is in the fingerprint", "[cache]") {
             CHECK_FALSE(before == fingerprint_of(view));
         }
     }
+    const auto changes_print = [](tensor of, void (*change)(tensor&)) {
+        graph_view view;
+        view.tensors = &of;
+        view.tensor_count = 1;
+        const fingerprint unchanged = fingerprint_of(view);
+        change(of);
+        return !(unchanged == fingerprint_of(view));
+    };
+    tensor t;
+    t.kind = op::flash_attn_ext;
+    CHECK(changes_print(t, [](tensor& a) { a.params[4] = 128; }));
+    for (const op kind : {op::other, op::clamp, op::unary}) {  // it may be the engine's own op
+        t.kind = kind;
+        CHECK(changes_print(t, [](tensor& a) { a.params[15] = 1; }));
+    }
+    t.kind = op::other;
+    CHECK(changes_print(t, [](tensor& a) { a.op_name = "OWN"; }));
     graph_builder swapped = c.g;
     std::swap(swapped.nodes[0], swapped.nodes[1]);
     CHECK_FALSE(before == fingerprint_of(swapped.view()));

@@ -85,6 +85,7 @@ enum tensor_flag : std::uint8_t {
 };
 
 inline constexpr int max_src = 10;
+inline constexpr int max_params = 16;
 inline constexpr std::int32_t no_tensor = -1;
 inline constexpr std::int32_t unknown_uses = -1;
 inline constexpr std::int32_t no_buffer = -1;
@@ -101,10 +102,10 @@ struct tensor {
     std::int64_t ne[4] = {1, 1, 1, 1};  ///< elements, innermost first
     std::int64_t nb[4] = {0, 0, 0, 0};  ///< strides in bytes
     std::int32_t src[max_src] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};  ///< tensor indices
-    std::int32_t view_src = no_tensor;  ///< the tensor whose memory this one renames, if any
-    std::int32_t params[16] = {};       ///< op_params words as ggml lays them out
-    std::int32_t buffer = no_buffer;    ///< a number per allocation; no_buffer: not allocated yet
-    std::uint64_t offset = 0;           ///< byte offset in that buffer (views: of their first byte)
+    std::int32_t view_src = no_tensor;     ///< the tensor whose memory this one renames, if any
+    std::int32_t params[max_params] = {};  ///< op_params words as ggml lays them out
+    std::int32_t buffer = no_buffer;  ///< a number per allocation; no_buffer: not allocated yet
+    std::uint64_t offset = 0;         ///< byte offset in that buffer (views: of their first byte)
     std::int64_t allocated = 0;  ///< bytes that the backend set aside from its first byte on; 0: no
                                  ///< more than its extent. The engine's node may write in all of
                                  ///< them while it runs; nobody reads those behind the extent

@@ -19,8 +19,15 @@ struct fingerprint {
     }
 };
 
+/// How many words of its params planning reads: of an op that may be the engine's own all, of
+/// attention the keys of a query (ggml_cuda_waits.hpp), of others what matchers read.
+constexpr int params_read(op kind) {
+    const bool open = kind == op::other || kind == op::clamp || kind == op::unary;
+    return open ? max_params : kind == op::flash_attn_ext ? 6 : 4;
+}
+
 /// Hashes a view's tensors, order and engine: ops, shapes, strides, addresses, flags, readers,
-/// streams. Names are left out.
+/// streams. Names are left out, but for those of ops that Catena does not know.
 inline fingerprint fingerprint_of(const graph_view& view) {
     std::uint64_t lane[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
                              0xd6e8feb86659fd93u};
@@ -47,8 +54,11 @@ inline fingerprint fingerprint_of(const graph_view& view) {
             mix(lane[d], static_cast<std::uint64_t>(t.nb[d]));
         }
         for (int s = 0; s < max_src; s += 2) mix(lane[s / 2 % 4], pair(t.src[s], t.src[s + 1]));
-        mix(lane[1], pair(t.params[0], t.params[1]));  // planning reads the first four words
-        mix(lane[2], pair(t.params[2], t.params[3]));
+        for (int w = 0; w < params_read(t.kind); w += 2)
+            mix(lane[1 + w / 2 % 2], pair(t.params[w], t.params[w + 1]));
+        if (t.kind == op::other)
+            for (const char* c = t.op_name; *c != '\0'; ++c)
+                mix(lane[0], static_cast<std::uint64_t>(static_cast<unsigned char>(*c)));
         mix(lane[3], pair(t.view_src, t.buffer));
         mix(lane[0], t.offset);
         mix(lane[3], static_cast<std::uint64_t>(t.allocated));
