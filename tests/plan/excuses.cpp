@@ -5,6 +5,7 @@
 #include "catena/instances/sm_90.hpp"
 #include "catena/match/ggml_cuda.hpp"
 
+#include <algorithm>
 #include <string>
 
 using namespace catena;
@@ -167,6 +168,31 @@ TEST_CASE("a step starts early only where all before it is done") {
     for (std::size_t s = 0; s < trusting.steps().size(); ++s)
         plan_faults{trusting}.at(s).config.dependent = true;
     CHECK(fault_of(c.g, trusting) == "");
+}
+
+TEST_CASE(
+    "a step starts early only behind nodes whose kernels wait, of the version that was read") {
+    graph_builder g;
+    const id q = g.input(format::f32, {64, 1, 8}), k = g.input(format::f16, {64, 256});
+    const id first =
+        g.matmul(format::q4_K, 512, g.scaled_norm(g.other({g.input(format::f32, {512})})));
+    const id attention = g.node(op::flash_attn_ext, format::f32, {64, 8}, {q, k, k, first});
+    const id out = g.matmul(format::q4_K, 256, g.scaled_norm(g.reshape(attention, {512})));
+    g.other({out});
+    options asked = unproved();
+    asked.engine_may_skip_wait = true;
+    asked.engine_version = ggml_cuda_version;
+    const plan made = planned(g, asked);
+    REQUIRE(fault_of(g, made) == "");
+    const auto behind = [&](const step& s) { return s.launch_at > g.position(attention); };
+    const auto next = std::find_if(made.steps().begin(), made.steps().end(), behind);
+    REQUIRE(next != made.steps().end());
+    REQUIRE(next->config.dependent);
+    g[attention].params[4] = 128;  // one tile of keys
+    CHECK_THAT(fault_of(g, made), Contains("may start before all that stands before it"));
+    g[attention].params[4] = 0;
+    g[attention].kind = op::other;
+    CHECK_THAT(fault_of(g, made), Contains("may start before all that stands before it"));
 }
 
 TEST_CASE("a step behind another one of its stream alone starts early") {

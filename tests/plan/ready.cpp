@@ -160,8 +160,61 @@ TEST_CASE("ggml-cuda waits in the kernels of these nodes, of the version that wa
     };
     CHECK(waits(sorted(1024)));
     CHECK_FALSE(waits(sorted(1025)));
+    const id states = g.input(format::f32, {64, 64});
+    CHECK(waits(g.node(op::gated_delta_net, format::f32, {64, 64}, {x, x, x, x, x, states})));
     graph_view view = g.view();
     CHECK_FALSE(node_by_node.waits(view, 0, ggml_cuda_version));
+}
+
+TEST_CASE("ggml-cuda multiplies quantized weights and few columns by a kernel that waits",
+          "[ready]") {
+    graph_builder g;
+    const auto waits = [&](id node) {
+        return ggml_cuda.waits(g.view(), g.position(node), ggml_cuda_version);
+    };
+    const id few = g.input(format::f32, {256, 4}), more = g.input(format::f32, {256, 5});
+    CHECK(waits(g.matmul(format::q4_K, 64, few)));
+    CHECK(waits(g.matmul(format::mxfp4, 64, few)));
+    CHECK_FALSE(waits(g.matmul(format::q4_K, 64, more)));
+    for (const format floats : {format::f32, format::f16, format::bf16})
+        CHECK_FALSE(waits(g.matmul(floats, 64, few)));
+    CHECK_FALSE(waits(g.matmul(format::q4_K, 64, g.input(format::f16, {256, 4}))));
+    CHECK_FALSE(waits(g.mul_mat(g.input(format::q4_K, {256, 64}), few)));  // no weight: a result
+    const id experts = g.weight(format::q4_K, {256, 64, 8});
+    const auto picked = [&](std::int64_t tokens) {
+        return g.mul_mat_id(experts, g.input(format::f32, {256, 1, tokens}),
+                            g.input(format::i32, {2, tokens}));
+    };
+    CHECK(waits(picked(4)));
+    CHECK_FALSE(waits(picked(5)));
+}
+
+TEST_CASE("behind attention to one tile of keys a step starts late, and each has its own plan",
+          "[ready]") {
+    graph_builder g;
+    const id q = g.input(format::f32, {64, 1, 8}), k = g.input(format::f16, {64, 256});
+    const id before =
+        g.matmul(format::q4_K, 256, g.scaled_norm(g.other({g.input(format::f32, {512})})));
+    const id attention = g.node(op::flash_attn_ext, format::f32, {64, 8}, {q, k, k, before});
+    const id out = g.matmul(format::q4_K, 64, g.scaled_norm(g.reshape(attention, {512})));
+    options asked;
+    asked.engine_may_skip_wait = true;
+    asked.engine_version = ggml_cuda_version;
+    plan_cache cache(planner(toy_table(), asked));
+    const auto early = [&] {
+        const plan& p = cache.plan_for(g.view());
+        REQUIRE(p.state().ok());
+        REQUIRE(p.at(g.position(out)).step == 3);
+        return p.steps()[2].config.dependent;
+    };
+    CHECK(early());
+    g[attention].params[4] = 128;  // keys of a query
+    CHECK_FALSE(early());
+    g[attention].params[4] = 129;
+    CHECK(early());
+    g[k].ne[1] = 128;
+    CHECK_FALSE(early());
+    CHECK(cache.made() == 4);
 }
 
 TEST_CASE("behind a node of an engine that may skip its wait, a step starts late", "[ready]") {

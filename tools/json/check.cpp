@@ -235,6 +235,8 @@ struct checker {
             case op::add_id:
             case op::flash_attn_ext:
                 return need_sources(3);
+            case op::gated_delta_net:
+                return need_sources(6);
             case op::none:
             case op::other:
                 return;

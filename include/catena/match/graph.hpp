@@ -43,7 +43,8 @@ enum class op : std::uint8_t {
     concat,
     sqr,
     ssm_conv,
-    repeat
+    repeat,
+    gated_delta_net
 };
 
 /// Does the op multiply by a matrix?

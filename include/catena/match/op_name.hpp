@@ -45,7 +45,8 @@ inline constexpr op_spelling op_spellings[] = {{"NONE", op::none},
                                                {"CONCAT", op::concat},
                                                {"SQR", op::sqr},
                                                {"SSM_CONV", op::ssm_conv},
-                                               {"REPEAT", op::repeat}};
+                                               {"REPEAT", op::repeat},
+                                               {"GATED_DELTA_NET", op::gated_delta_net}};
 
 struct sub_op_spelling {
     std::string_view name;
