@@ -12,7 +12,7 @@ planning = [f"plan/{name}.hpp" for name in ("counters", "explain", "observer", "
 planning += ["plan/order", "plan/find", "plan/build", "plan/result", "plan"]
 library = ["config.hpp", "bits.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", *planning,
            "launch", "engine", "runtime.hpp", "catena.hpp", "instances"]
-programs = ["tools/predict", "tools/text", "tools/shape", "generators", "measure", "tools/json", "tools/tune", "tools/measured", "tools/catena", "bench"]
+programs = ["tools/predict", "tools/text", "tools/shape", "generators", "measure", "tools/json", "tools/measured", "tools/tune", "tools/catena", "bench"]
 layers = [f"include/catena/{name}" for name in library] + programs
 sources = {".hpp", ".cpp", ".cuh", ".cu"}
 include = re.compile(r'\s*#\s*include "([^"]+)"')
