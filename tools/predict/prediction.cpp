@@ -28,6 +28,7 @@ prediction predict(const graph_view& g, const plan& planned, const explanation& 
     engine.launches -= static_cast<int>(explained.steps.size());
     engine.bytes -= explained.bytes;
     out.engine_us = engine.attainable_us(target);
+    out.engine_launches = engine.launches;
     out.cold_us += engine.attainable_us(cold);
     return out;
 }

@@ -13,6 +13,7 @@ namespace catena::tool {
 struct prediction {
     double steps_us = 0;   ///< the sum of the predicted times of Catena's steps
     double engine_us = 0;  ///< the floor of the engine's nodes, one by one
+    int engine_launches = 0;
     /// Both, with pick/cost.hpp's cold_stream_share of the bandwidth for what was not measured.
     double cold_us = 0;
     std::int64_t tokens = 1;  ///< computed at once
