@@ -51,11 +51,12 @@ constexpr row_policy apart_policies[] = {
     {.threads = 256},
 };
 
-/// Gated and plain rows: nothing is summed over a row, so the third takes any k and still reads x
-/// once.
+/// Gated and plain rows: nothing is summed over a row, so the fourth takes any k and still reads x
+/// once. Rows of heads have a warp each: on an H100 a block for each row took twice as long.
 constexpr row_policy elementwise_policies[] = {
-    {.threads = 128, .values = 8, .vector = true},  // k <= 1024
-    {.threads = 512, .values = 8, .vector = true},  // k <= 4096
+    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256
+    {.threads = 256, .values = 4, .vector = true},             // k <= 1024
+    {.threads = 512, .values = 8, .vector = true},             // k <= 4096
     {.threads = 1024, .vector = true},
     {.threads = 256},
 };
@@ -141,6 +142,14 @@ constexpr matvec_policy number_router = {
     .threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma};
 constexpr matvec_policy number_rows = {
     .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma};
+/// Several columns of a router: a row for each warp, so that its few rows are on many SMs.
+constexpr matvec_policy router_columns = {.threads = 64,
+                                          .min_blocks = 2,
+                                          .rows = 1,
+                                          .columns = 4,
+                                          .piece = 2048,
+                                          .activation = activation_source::shared,
+                                          .product = inner_product::fma};
 /// Several columns that fit into shared memory.
 constexpr matvec_policy number_columns = {.threads = 256,
                                           .min_blocks = 1,
@@ -183,9 +192,16 @@ const arch_choice& choice_of(const arch& target) {
                              " has no line in `choices` (generators/policies.cpp): add one");
 }
 
+/// Do as many blocks as the policy promises fit an SM with columns of `k` values?
+bool fits_sm(const arch& target, const product_computation& computes, const matvec_policy& p,
+             std::int64_t k) {
+    const std::int64_t block = shared_bytes(computes, p, k, p.columns, computes.epilogue);
+    return block <= target.shared_per_block &&
+           p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm;
+}
+
 /// Longer pieces of a row, and fewer of them: what a stage costs beside its products counts once
-/// for more values. Only where a block's bulk copies bring a whole row at once, and as many blocks
-/// as the policy promises fit an SM with columns of `k` values.
+/// for more values. Only where a block's bulk copies bring a whole row at once, and where they fit.
 struct longer_ring {
     int piece, stages;
 };
@@ -197,10 +213,7 @@ matvec_policy with_longer_pieces(const arch& target, const product_computation& 
         if (shape.copy != copy_method::bulk || ring.piece <= shape.piece) break;
         matvec_policy p = shape;
         p.piece = ring.piece, p.stages = ring.stages;
-        const std::int64_t block = shared_bytes(computes, p, k, p.columns, computes.epilogue);
-        if (block <= target.shared_per_block &&
-            p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm)
-            return p;
+        if (fits_sm(target, computes, p, k)) return p;
     }
     return shape;
 }
@@ -261,6 +274,11 @@ std::vector<policy> number_policies(const arch& target, const arch_choice& choic
     const std::int64_t taken = shared_allocated(bytes_of(rows, 1), target);
     if (rows.min_blocks * taken > target.shared_per_sm) rows.activation = activation_source::global;
     all.push_back(rows);
+    if (f32) {
+        matvec_policy router = router_columns;
+        router.copy = choice.copy, router.stages = std::max(2, choice.stages - 1);
+        if (fits_sm(target, computes, router, router.piece)) all.push_back(router);
+    }
     // Stages of four rows are twice as large.
     matvec_policy columns = made(number_columns, choice.copy, choice.stages - 2);
     const auto holds_half = [&] {

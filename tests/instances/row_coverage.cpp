@@ -39,8 +39,9 @@ void each_problem(const row_computation& computes, const Visit& visit) {
     row_problem p;
     p.needs = computes;
     for (const bool quantizes : {false, true})
-        for (const std::int64_t k : {1, 37, 64, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
-            for (const std::int64_t rows : {1, 8, 512})
+        for (const std::int64_t k :
+             {1, 37, 64, 256, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
+            for (const std::int64_t rows : {1, 8, 512, 8192})
                 for (const int alignment : {16, 4}) {
                     if (quantizes && k % group_of(computes.emits) != 0) continue;
                     if (!quantizes && !computes.emits.has(format::f32)) continue;
@@ -82,6 +83,7 @@ TEST_CASE("Every row problem of the domain has a row, and every row of a row set
         if (a.compute_capability == 0) continue;  // the host has the rows of sm_90, not its speed
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));
+            if (t.rows[i].evidence.by_medians) continue;  // of problems that were measured
             if (t.rows[i].computes.kind() == skeleton::row) CHECK(used.count(i) == 1);
         }
     }
