@@ -48,7 +48,8 @@ constexpr bool complete() {
                   "catena: nobody reads what quantize<F> wrote: end the chain with mul_mat<W> or "
                   "group<mul_mat<W>...>");
     static_assert(
-        End.refused || End.sum_emitted() || !row_stages.contains(End.passed),
+        End.refused || End.sum_emitted() || End.behind(stage_kind::store) ||
+            !row_stages.contains(End.passed),
         "catena: the chain writes nothing: end it with emit<F>, or with quantize<F> and a "
         "group");
     return true;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "catena/chain/gate.hpp"
+#include "catena/chain/rotation.hpp"
 
 #include <cstdint>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -68,6 +70,12 @@ struct inputs {
     std::vector<double> weight;       ///< [k]
     std::vector<double> next_weight;  ///< [k]
     std::vector<double> bias;         ///< [k]
+    std::int64_t heads = 1;           ///< rows of x that a token has next to each other
+    rope_numbers rope = {};
+    std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
+    std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them
+    double head_scale = 1;                     ///< of what was turned
+    std::vector<std::int64_t> cache_rows = {};  ///< [tokens]; empty: nothing is stored
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
     std::int64_t slots = 1;         ///< expert: matrices used per token
@@ -77,6 +85,8 @@ struct inputs {
 struct outputs {
     std::vector<double> sum;    ///< [k, rows], if the chain emits it
     std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
+    std::map<std::int64_t, std::vector<double>> stored = {};  ///< by its number, a row of the
+                                                              ///< cache: the heads of a token
     format_set emitted = {};  ///< the formats that `value` is written in, the activation's included
     /// Past the epilogue, per matrix: [rows, columns] or [rows, slots, tokens], combined
     /// [rows, tokens].

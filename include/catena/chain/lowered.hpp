@@ -124,10 +124,17 @@ struct stage {
     epilogue_set parts = {};  ///< epilogue
 };
 
+/// The formats of caches that heads are stored in.
+inline constexpr format_set cache_formats =
+    format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_0 | format::q4_0;
+
 inline constexpr int max_stages = 16;
 
 /// Matrices that one launch of a group can hold.
 inline constexpr int max_members = 16;
+
+/// Values that one launch of heads can hold: Q, K, V, and one beside them.
+inline constexpr int max_head_members = 4;
 
 struct lowered_chain {
     const char* name = "";       ///< as the catalogue calls it: "norm_input"

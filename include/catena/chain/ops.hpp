@@ -11,6 +11,8 @@
 #include "catena/chain/ops/norm.hpp"
 #include "catena/chain/ops/own.hpp"
 #include "catena/chain/ops/quantize.hpp"
+#include "catena/chain/ops/rope.hpp"
+#include "catena/chain/ops/store.hpp"
 
 #include <utility>
 

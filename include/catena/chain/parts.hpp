@@ -40,7 +40,8 @@ constexpr row_computation row_part(const lowered_chain& chain) {
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         if (row_stages.has(s.kind)) part.stages = part.stages | s.kind;
-        const bool written = s.kind == stage_kind::quantize || s.kind == stage_kind::emit;
+        const bool written = s.kind == stage_kind::quantize || s.kind == stage_kind::emit ||
+                             s.kind == stage_kind::store;
         if (written && !emits_sum(chain, i)) part.emits = part.emits | s.formats;
     }
     return part;

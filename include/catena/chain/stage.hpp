@@ -27,20 +27,25 @@ enum class stage_kind : std::uint8_t {
     next_norm,        ///< an rms_norm of that sum
     mul_next_weight,  ///< value *= the second norm's weight
     own,              ///< value = f(value), f one of the engine's own ops
-    emit,             ///< a tee: the value is also written, in `formats`
-    quantize,         ///< the value is written in `formats`, the activations that the group reads
-    mul_mat,          ///< the group: matrices whose formats are `formats` read the value
-    mul_mat_id,       ///< as mul_mat, with matrices that expert ids pick for each token
-    epilogue          ///< what the group's launch may also do with a finished output: `parts`
+    rope,             ///< pairs of the elements of a head are turned, by angles that a token's
+                      ///< position says
+    store,       ///< a tee: the heads of a token are also written, in `formats`, into a row of a
+                 ///< cache, whose number is in memory
+    emit,        ///< a tee: the value is also written, in `formats`
+    quantize,    ///< the value is written in `formats`, the activations that the group reads
+    mul_mat,     ///< the group: matrices whose formats are `formats` read the value
+    mul_mat_id,  ///< as mul_mat, with matrices that expert ids pick for each token
+    epilogue     ///< what the group's launch may also do with a finished output: `parts`
 };
 inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;
 
 constexpr const char* name(stage_kind kind) {
-    constexpr const char* names[] = {"combine",         "scale",      "add_residual",  "rms_norm",
-                                     "layer_norm",      "l2_norm",    "glu",           "mul_weight",
-                                     "add_bias",        "gate",       "join_residual", "next_norm",
-                                     "mul_next_weight", "own",        "emit",          "quantize",
-                                     "mul_mat",         "mul_mat_id", "epilogue"};
+    constexpr const char* names[] = {
+        "combine",       "scale",     "add_residual",    "rms_norm", "layer_norm",
+        "l2_norm",       "glu",       "mul_weight",      "add_bias", "gate",
+        "join_residual", "next_norm", "mul_next_weight", "own",      "rope",
+        "store",         "emit",      "quantize",        "mul_mat",  "mul_mat_id",
+        "epilogue"};
     static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
     return names[static_cast<int>(kind)];
 }
@@ -105,6 +110,15 @@ inline constexpr stage_set sum_stages =
 
 CATENA_FN constexpr bool has_norm(stage_set stages) { return stages.any(norm_stages); }
 
+/// What may be done to a head before it is turned or stored. A launch has heads of several values,
+/// such as Q, K and V, and does to each of them what it asks for.
+inline constexpr stage_set head_stages = stage_kind::rms_norm | stage_kind::mul_weight;
+
+/// Does a launch work on heads?
+CATENA_FN constexpr bool has_heads(stage_set stages) {
+    return stages.any(stage_kind::rope | stage_kind::store);
+}
+
 /// What a stage asks of the stages before it, besides the order.
 struct stage_rule {
     stage_set behind;  ///< one of them stands before it; empty: it asks for none
@@ -132,6 +146,10 @@ constexpr stage_rule rule_of(stage_kind kind) {
             return {stage_set::of(stage_kind::next_norm), {}};
         case stage_kind::own:
             return {value_stages, {}};
+        case stage_kind::rope:
+            return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
+        case stage_kind::store:
+            return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
         case stage_kind::epilogue:
             return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
         case stage_kind::combine:
@@ -162,7 +180,9 @@ inline constexpr stage_set optional_stages =
 
 /// Does a row with the stages `has` do those that are needed, and none that it cannot leave out?
 constexpr bool serves(stage_set has, stage_set needs) {
-    return has.contains(needs) && optional_stages.contains(has.without(needs));
+    if (has_heads(has) != has_heads(needs)) return false;
+    const stage_set spare = has.without(needs);
+    return has.contains(needs) && (has_heads(has) || optional_stages.contains(spare));
 }
 
 /// The stages that read a vector of one row's length, shared by all rows.

@@ -67,6 +67,46 @@ CATENA_FN real exp(real v) {
     return e * two_to(half) * two_to(power - half);
 }
 
+/// 2^(n * log2), where that is a normal number, within 1.5 ulp. The logarithm is high + low, and
+/// the magnitude of the exponent at most 126.
+CATENA_FN real power_of(real n, real high, real low) {
+    const real product = n * high, rest = fma(n, high, -product) + n * low;
+    const real shifted = product + real{0x1.8p23f}, whole = shifted - real{0x1.8p23f};
+    const auto [e, power] = exp_parts::of(((product - whole) + rest) * real{0x1.62e43p-1f});
+    return e * two_to(power + static_cast<int>(bits_of(shifted) - 0x4b400000u));
+}
+
+/// The sine and the cosine of an angle in radians, each within 1e-7 up to 2^20, and 4e-6 up to
+/// 2^31. Of infinity and NaN neither is a finite number.
+struct direction {
+    real sine, cosine;
+
+    CATENA_FN static direction of(real angle) {
+        int quarter = 0;
+        real r = angle;
+        CATENA_UNROLL
+        for (int round = 0; round < 2; ++round) {  // the second mends what large angles leave
+            const real turns = r * real{0x1.45f306p-1f};
+            const real half = from_bits((bits_of(turns) & 0x80000000u) | 0x3f000000u);
+            const int whole = to_int(turns + half);
+            const real n = from_int(whole);
+            quarter += whole & 3;
+            r = fma(n, real{-0x1.921fb6p0f}, r);
+            r = fma(n, real{0x1.777a5cp-25f}, r);
+            r = fma(n, real{0x1.ee59dap-50f}, r);
+        }
+        const real square = r * r;
+        const float s[] = {-0x1.9a9318p-13f, 0x1.110bc2p-7f, -0x1.555552p-3f};
+        const float c[] = {0x1.9bacd6p-16f, -0x1.6c128p-10f, 0x1.555554p-5f};
+        const real sine = fma(r * square, polynomial(square, s), r);
+        const real cosine =
+            fma(square * square, polynomial(square, c), fma(square, real{-0.5f}, real{1}));
+        const bool swapped = (quarter & 1) != 0;
+        const real up = swapped ? cosine : sine, along = swapped ? sine : cosine;
+        return {(quarter & 2) != 0 ? -up : up, ((quarter + 1) & 2) != 0 ? -along : along};
+    }
+};
+
 /// 1 / v of 2^-126 to 2^126, within 1 ulp, and exact of a power of 2. From multiplications alone: a
 /// division is long code, half of it for what never happens. A guess out of the bits, within an
 /// eighth, and three steps of Newton.

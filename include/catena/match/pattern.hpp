@@ -89,8 +89,10 @@ constexpr bool same_family(const pattern& a, const pattern& b) {
 
 namespace detail {
 
-/// The stages that a graph cannot hold beside a group: nothing quantizes an l2_norm.
-inline constexpr stage_set unmatched_stages = stage_set::of(stage_kind::l2_norm);
+/// The stages that are not found beside a group: nothing quantizes an l2_norm, and heads are found
+/// by match/heads.hpp.
+inline constexpr stage_set unmatched_stages =
+    stage_kind::l2_norm | stage_kind::rope | stage_kind::store;
 
 /// Takes the stages of a chain one after the other.
 class pattern_reader {
