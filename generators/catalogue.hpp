@@ -52,6 +52,11 @@ inline constexpr auto experts_sum = combine | residual_sum;
 /// norm.
 inline constexpr auto joined_sum = rms_norm | mul(weight) | add(residual) | emit<f32>;
 
+/// Heads on their way to attention: those of Q stay, those of K and V go into a cache. What a value
+/// has no operands for is left out.
+inline constexpr auto attention_heads =
+    rms_norm | mul(weight) | rope | store<f32, f16, bf16, q8_0, q4_0> | emit<f32>;
+
 /// What engines with matmuls of their own read, its scales in a tensor beside it.
 inline constexpr auto engine_value =
     emit<f32> | emit<f16> | emit<bf16> |
@@ -93,6 +98,7 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"engine_gated">(glu | engine_value),
     entry<"engine_quantize">(engine_value),
     entry<"l2_norm">(l2_norm | emit<f32>),
+    entry<"attention_heads">(attention_heads),
 
     shared_launch<q4_K, q6_K>, shared_launch<q4_K, q5_K>, shared_launch<q5_K, q6_K>,
     shared_launch<q3_K, q5_K>, shared_launch<q5_0, q8_0>);

@@ -43,6 +43,13 @@ constexpr row_policy joining_policies[] = {
     {.threads = 256},
 };
 
+/// Heads, a warp each. The last takes any alignment.
+constexpr row_policy head_policies[] = {
+    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // k <= 128
+    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256
+    {.threads = 128, .values = 16, .rows = 4},                 // k <= 512
+};
+
 /// Norms in formats with their scales apart: the kernels are long, so there are few of them.
 constexpr row_policy apart_policies[] = {
     {.threads = 256, .values = 8, .vector = true},   // k <= 2048
@@ -241,6 +248,7 @@ matvec_policy fragments_of(const arch& target, const arch_choice& choice,
 }
 
 std::vector<policy> row_policies(const row_computation& computes) {
+    if (has_heads(computes.stages)) return {std::begin(head_policies), std::end(head_policies)};
     if (!has_norm(computes.stages))
         return {std::begin(elementwise_policies), std::end(elementwise_policies)};
     if (computes.emits.has(format::int8_token))

@@ -103,6 +103,52 @@ void fill_row(const row_problem& p, table_of_stretches s) {
     a.weight_early = true;
 }
 
+/// A turn of all of a head.
+rotation turn_of(std::int64_t k) {
+    rope_numbers n;
+    n.pairs = pairing::halves;
+    n.dims = static_cast<std::int32_t>(k / 2 * 2);
+    n.base = 10000;
+    return rotation_of(n);
+}
+
+/// A problem does not say which heads are of which value, or token: those that are stored are of
+/// one, and all others of another, of one token.
+void fill_heads(const row_problem& p, table_of_stretches s) {
+    heads_args& a = s.to.heads;
+    const auto add = [&](std::int64_t heads, format cache) {
+        if (heads == 0) return;
+        head_member& m = a.member[a.members++];
+        m.k = static_cast<std::int32_t>(p.k), m.heads = static_cast<std::int32_t>(heads);
+        m.first_row = a.rows;
+        a.rows += m.heads;
+        m.x = s.values(heads * p.k);
+        m.x_nb1 = m.f32_nb1 = 4 * p.k;
+        m.x_nb2 = m.f32_nb2 = 4 * p.k * heads;
+        m.normed = p.needs.stages.has(stage_kind::rms_norm), m.eps = 1e-6f;
+        if (p.needs.stages.has(stage_kind::mul_weight)) m.weight = s.values(p.k);
+        m.turned = p.needs.stages.has(stage_kind::rope);
+        if (cache == format::unknown) {
+            m.f32 = s.results(heads * p.k);
+            return;
+        }
+        m.cache_type = cache;
+        m.cache_nb = row_bytes(cache, heads * p.k);
+        m.cache = s.output(m.cache_nb, cache);
+        m.cache_rows = 1;
+        m.cache_ids = s.input(4, format::i32, 1);
+    };
+    format cache = format::f32;
+    for (const format f : p.needs.emits)
+        if (f != format::f32) cache = f;
+    a.tokens = 1;
+    add(p.rows - p.stored, format::unknown);
+    add(p.stored, cache);
+    if (!p.needs.stages.has(stage_kind::rope)) return;
+    a.turn = turn_of(p.k);
+    a.positions = reinterpret_cast<const std::int32_t*>(s.input(4, format::i32, 4096));
+}
+
 void fill_member(matvec_member& m, const product_problem& p, const problem_member& is,
                  table_of_stretches s) {
     const std::int64_t matrices = by_ids(p, is) ? is.experts : 1, columns = columns_of(p, is);
@@ -213,7 +259,9 @@ void fill_matmul(const product_problem& p, std::int32_t band, table_of_stretches
 operands operands_of(const problem& p, std::int32_t band, dealer& deal) {
     operands out;
     out.kind = p.kind();
-    if (out.kind == skeleton::row)
+    if (out.kind == skeleton::row && has_heads(p.row().needs.stages))
+        fill_heads(p.row(), {out, deal});
+    else if (out.kind == skeleton::row)
         fill_row(p.row(), {out, deal});
     else if (out.kind == skeleton::matvec)
         fill_matvec(p.product(), band, {out, deal});

@@ -44,18 +44,21 @@ struct stretch {
 struct operands {
     skeleton kind = skeleton::row;
     row_args row;        ///< problems of the row skeleton
+    heads_args heads;    ///< of heads
     matvec_args matvec;  ///< of the matvec
     matmul_args matmul;  ///< of the matmul
     std::vector<stretch> inputs, outputs;
 
     /// What a launch takes.
     const void* args() const {
-        return kind == skeleton::row      ? static_cast<const void*>(&row)
+        return heads.members > 0          ? static_cast<const void*>(&heads)
+               : kind == skeleton::row    ? static_cast<const void*>(&row)
                : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
                                           : &matmul;
     }
     std::size_t args_bytes() const {
-        return kind == skeleton::row      ? sizeof row
+        return heads.members > 0          ? sizeof heads
+               : kind == skeleton::row    ? sizeof row
                : kind == skeleton::matvec ? sizeof matvec
                                           : sizeof matmul;
     }

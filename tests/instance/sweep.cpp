@@ -2,6 +2,8 @@
 
 #include "catena_test/catch.hpp"
 
+#include <type_traits>
+
 namespace catena_test {
 
 using namespace catena;
@@ -11,7 +13,8 @@ namespace {
 template <class Case>
 void sweep_cases(const instance& on, const instance* peer, std::size_t every,
                  std::vector<Case> cases) {
-    if (on.computes.visit([](const auto& c) { return c.own; })) apply_own(cases, on);
+    if constexpr (!std::is_same_v<Case, head_case>)
+        if (on.computes.visit([](const auto& c) { return c.own; })) apply_own(cases, on);
     REQUIRE(!cases.empty());
     for (std::size_t i = 0; i < cases.size(); i += every) {
         const Case& c = cases[i];
@@ -25,7 +28,9 @@ void sweep_cases(const instance& on, const instance* peer, std::size_t every,
 }  // namespace
 
 void sweep(const instance& on, const instance* peer, std::size_t every) {
-    if (on.computes.kind() == skeleton::row)
+    if (on.computes.kind() == skeleton::row && has_heads(on.computes.row().stages))
+        sweep_cases(on, peer, every, head_cases(on.computes.row(), on.policy.row()));
+    else if (on.computes.kind() == skeleton::row)
         sweep_cases(on, peer, every, row_cases(on.computes.row(), on.policy.row()));
     else if (on.computes.kind() == skeleton::matvec)
         sweep_cases(on, peer, every, matvec_cases(on.computes.product(), on.policy.matvec()));

@@ -2,6 +2,7 @@
 // values that leave the range of a format.
 #pragma once
 
+#include "head_case.hpp"
 #include "matvec_case.hpp"
 #include "row_case.hpp"
 
@@ -18,6 +19,8 @@ inline std::vector<catena::format> formats_in(catena::format_set set) {
 
 std::vector<row_case> row_cases(const catena::row_computation& computes,
                                 const catena::row_policy& how);
+std::vector<head_case> head_cases(const catena::row_computation& computes,
+                                  const catena::row_policy& how);
 std::vector<matvec_case> matvec_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
 

@@ -33,11 +33,30 @@ std::int64_t group_of(format_set emits) {
     return unit;
 }
 
+/// Heads of every length that models have, in numbers alone and in all that caches hold.
+template <class Visit>
+void each_length_of_heads(const row_computation& computes, const Visit& visit) {
+    row_problem p;
+    p.needs = computes;
+    for (const format_set emits : {plain_formats, computes.emits})
+        for (const std::int64_t k : {1, 37, 64, 96, 128, 192, 256, 512})
+            for (const std::int64_t rows : {1, 48, 8192})
+                for (const int alignment : {16, 4}) {
+                    if (emits != plain_formats && k % 32 != 0) continue;
+                    p.needs.emits = emits;
+                    p.k = k;
+                    p.rows = rows;
+                    p.alignment = alignment;
+                    visit(p);
+                }
+}
+
 /// Every shape of what a set computes, with all it can emit and with f32 alone.
 template <class Visit>
 void each_problem(const row_computation& computes, const Visit& visit) {
     row_problem p;
     p.needs = computes;
+    if (has_heads(computes.stages)) return each_length_of_heads(computes, visit);
     for (const bool quantizes : {false, true})
         for (const std::int64_t k :
              {1, 37, 64, 256, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
@@ -59,7 +78,7 @@ bool legal(const picked& best, const row& r, const row_problem& p) {
     const row_policy& n = r.policy.row();
     const int rows = rows_of_block(n);
     return best.config.blocks == (p.rows + rows - 1) / rows &&
-           (n.values == 0 || p.k <= n.threads * n.values) &&
+           (n.values == 0 || p.k <= n.threads / rows * n.values) &&
            (!n.vector || (p.k % 4 == 0 && p.alignment == 16));
 }
 

@@ -4,6 +4,7 @@
 
 #include "catena/exec/cuda.cuh"
 #include "catena/instances/rows.hpp"
+#include "catena/kernel/heads.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
@@ -18,6 +19,12 @@ template <row_computation C, row_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const row_args& args) {
     executor_of<C.own, exec::cuda, Ops> x;
     kernel::row_body<decltype(x), P, C>(x, args);
+}
+
+template <row_computation C, row_policy P, class Ops>
+__device__ __forceinline__ void run_on_device(const heads_args& args) {
+    exec::cuda x;
+    kernel::heads_body<exec::cuda, P, C>(x, args);
 }
 
 template <product_computation C, matvec_policy P, class Ops>
@@ -76,7 +83,7 @@ constexpr int bound_blocks(const Policy& p) {
         ::catena::instances::bound_blocks(policy_of_##computes##_##numbers)) void                  \
         catena_##launch##_##formats##_##numbers##_##arch(                                          \
             const __grid_constant__ ::catena::instances::kernel_args<                              \
-                computations::computes.kind>::type args) {                                         \
+                computations::computes> args) {                                         \
         CATENA_RUN(catena_##launch##_##formats##_##numbers##_##arch, computes, numbers)(args);     \
     }                                                                                              \
     CATENA_TIMED_KERNEL(catena_##launch##_##formats##_##numbers##_##arch)

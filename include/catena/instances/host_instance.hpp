@@ -5,6 +5,7 @@
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/rows.hpp"
+#include "catena/kernel/heads.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
@@ -14,13 +15,15 @@ namespace CATENA_NAMESPACE::instances {
 template <auto C, policy_of<C.kind> P, class X = exec::host>
 void run_on_host(exec::host& machine, const void* args) {
     X x{machine};
-    if constexpr (C.kind == skeleton::row)
-        kernel::row_body<X, P, C>(x, *static_cast<const row_args*>(args));
+    const auto& a = *static_cast<const kernel_args<C>*>(args);
+    if constexpr (std::is_same_v<kernel_args<C>, heads_args>)
+        kernel::heads_body<X, P, C>(x, a);
+    else if constexpr (C.kind == skeleton::row)
+        kernel::row_body<X, P, C>(x, a);
     else if constexpr (C.kind == skeleton::matvec)
-        kernel::matvec_body<X, P, C.weights>(x, *static_cast<const matvec_args*>(args));
+        kernel::matvec_body<X, P, C.weights>(x, a);
     else
-        kernel::matmul_body<X, P, C.activation, C.weights>(x,
-                                                           *static_cast<const matmul_args*>(args));
+        kernel::matmul_body<X, P, C.activation, C.weights>(x, a);
 }
 
 template <auto C, policy_of<C.kind> P, class Ops>

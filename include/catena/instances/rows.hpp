@@ -69,21 +69,25 @@ constexpr provenance found(const char* gpu, const char* cuda, const char* date, 
      code,                                                                                         \
      evidence},
 
+namespace detail {
+
+template <auto Computes>
+constexpr auto args_of() {
+    if constexpr (Computes.kind == skeleton::matvec)
+        return std::type_identity<matvec_args>();
+    else if constexpr (Computes.kind == skeleton::matmul)
+        return std::type_identity<matmul_args>();
+    else if constexpr (has_heads(Computes.stages))
+        return std::type_identity<heads_args>();
+    else
+        return std::type_identity<row_args>();
+}
+
+}  // namespace detail
+
 /// The arguments of a kernel.
-template <skeleton Kind>
-struct kernel_args;
-template <>
-struct kernel_args<skeleton::row> {
-    using type = row_args;
-};
-template <>
-struct kernel_args<skeleton::matvec> {
-    using type = matvec_args;
-};
-template <>
-struct kernel_args<skeleton::matmul> {
-    using type = matmul_args;
-};
+template <auto Computes>
+using kernel_args = typename decltype(detail::args_of<Computes>())::type;
 
 /// The weight formats whose kernels the build has, spaces between them; "all".
 #ifndef CATENA_WEIGHTS
@@ -104,7 +108,7 @@ constexpr bool built(std::string_view launch, std::string_view formats) {
 /// A CUDA kernel's declaration, and its place in a table's array.
 #define CATENA_KERNEL_DECLARATION(arch, launch, formats, policy, computation, ...)                 \
     extern "C" void catena_##launch##_##formats##_##policy##_##arch(                               \
-        ::catena::instances::kernel_args<computations::computation.kind>::type);
+        ::catena::instances::kernel_args<computations::computation>);
 #define CATENA_KERNEL_ADDRESS(arch, launch, formats, policy, ...)                                  \
     []() -> const void* {                                                                          \
         if constexpr (::catena::instances::built(#launch, #formats))                               \

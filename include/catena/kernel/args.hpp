@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
+#include "catena/chain/rotation.hpp"
 #include "catena/config.hpp"
 #include "catena/format/rows.hpp"
 
@@ -88,6 +89,41 @@ inline constexpr row_operand_field row_operand_fields[] = {
     {operand::bias, &row_args::bias, nullptr},
     {operand::next_weight, &row_args::next_weight, nullptr},
     {operand::factor, &row_args::sum_factor, nullptr}};
+
+/// Heads of one value, [k, heads, tokens], such as those of Q. What is done to each of them, in
+/// this order: a norm, times a weight; a turn; times a number; written as f32 and into a cache.
+struct head_member {
+    const float* x = nullptr;       ///< unit element stride
+    const float* weight = nullptr;  ///< [k], never written; null: each is 1
+    float* f32 = nullptr;
+    void* cache = nullptr;              ///< [k * heads, cache_rows] of cache_type
+    const void* cache_ids = nullptr;    ///< [tokens], i64 or i32: the row of each token. Of tokens
+                                        ///< with the same row the last is stored; one whose row
+                                        ///< is outside is not
+    std::int64_t x_nb1 = 0, x_nb2 = 0;  ///< head to head, token to token
+    std::int64_t f32_nb1 = 0, f32_nb2 = 0;  ///< the same
+    std::int64_t cache_nb = 0;              ///< row to row
+    std::int32_t k = 0, heads = 0;
+    std::int32_t first_row = 0;  ///< prefix sum of the heads of all tokens of the members before
+    std::int32_t cache_rows = 0;
+    float eps = 0;
+    float scale = 1;
+    format cache_type = format::unknown;  ///< one of cache_formats; of q8_0 and q4_0 k is a
+                                          ///< multiple of 32
+    bool ids_of_64_bits = false;
+    bool normed = false, turned = false;
+};
+
+/// Skeleton `row` of a computation with heads: each head has a warp to itself.
+struct heads_args {
+    const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] of a turn with sections
+    const float* factors = nullptr;           ///< [turn.dims / 2]; null: each is 1
+    rotation turn;                            ///< of all members that are turned
+    std::int32_t members = 0;
+    std::int32_t tokens = 0;
+    std::int32_t rows = 0;  ///< heads of all tokens of all members
+    head_member member[max_head_members];
+};
 
 /// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are
 /// 2-byte aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16

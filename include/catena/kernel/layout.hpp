@@ -96,6 +96,9 @@ CATENA_FN constexpr int slots_abreast(const row_policy& p) {
     return p.values > 0 && p.values <= 8 ? 16 / p.values : 1;
 }
 
+/// Elements of the longest head that a policy holds: a warp has each head.
+CATENA_FN constexpr int head_values(const row_policy& p) { return p.values * warp_size; }
+
 /// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
 inline constexpr int row_meetings = 4;
 
@@ -254,7 +257,9 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 
 /// Dynamic shared memory of a launch, in bytes. `used`: what of its epilogue the launch is asked
 /// for.
-constexpr std::int64_t row_shared_bytes(const row_policy& p) {
+constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
+    // Heads are turned there, where lanes find the other elements of their pairs.
+    if (has_heads(c.stages)) return std::int64_t{4} * rows_of_block(p) * head_values(p);
     return std::int64_t{p.threads / warp_size} * 4 * row_meetings;
 }
 constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set weights,
@@ -273,7 +278,7 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
                                     std::int64_t columns, epilogue_set used = {}) {
     switch (p.kind()) {
         case skeleton::row:
-            return row_shared_bytes(p.row());
+            return row_shared_bytes(c.row(), p.row());
         case skeleton::matvec:
             return matvec_shared_bytes(p.matvec(), c.product().weights, k, columns, used);
         case skeleton::matmul:

@@ -60,7 +60,7 @@ constexpr std::int64_t block_columns(const product_problem& p) {
 }
 
 constexpr std::int64_t shared_bytes(const row& r, const row_problem&) {
-    return row_shared_bytes(r.policy.row());
+    return row_shared_bytes(r.computes.row(), r.policy.row());
 }
 constexpr std::int64_t shared_bytes(const row& r, const product_problem& p) {
     return shared_bytes(r.computes, r.policy, p.k, block_columns(p), p.needs.epilogue);

@@ -75,6 +75,7 @@ inline constexpr format_set ggml_activations = format_set::of(format::q8_1) | fo
 inline constexpr named_formats named_format_sets[] = {
     {"ggml", plain_formats | ggml_activations},
     {"ggml_activations", ggml_activations},
+    {"caches", cache_formats},
     {"engines", plain_formats | format::int8_token | format::fp8_tensor | format::fp8_token |
                     format::fp8_group | format::mxfp8_rows | format::mxfp4_rows |
                     format::nvfp4_rows},

@@ -39,13 +39,15 @@ struct row_problem {
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
     /// The results that are added up to x: one of each slot, and that of a shared expert.
     std::int64_t slots = 0;
+    std::int64_t stored = 0;  ///< of rows that are heads, those that go into a cache
     int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
                          ///< and strides
 };
 
 constexpr bool operator==(const row_problem& a, const row_problem& b) {
     return a.needs == b.needs && a.sum == b.sum && a.k == b.k && a.rows == b.rows &&
-           a.quant_k == b.quant_k && a.slots == b.slots && a.alignment == b.alignment;
+           a.quant_k == b.quant_k && a.slots == b.slots && a.stored == b.stored &&
+           a.alignment == b.alignment;
 }
 constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !(a == b); }
 
@@ -149,8 +151,17 @@ constexpr bool quantizes_inside(const problem& p) {
     return p.kind() == skeleton::matvec && quantizes_inside(p.product().needs);
 }
 
+/// Heads are read once and written once: as f32, or in the format of a cache.
+constexpr std::int64_t bytes_of_heads(const row_problem& p) {
+    std::int64_t bytes = 4 * p.k * (2 * p.rows - p.stored), widest = 0;
+    for (const format id : p.needs.emits)
+        if (id != format::f32 && row_bytes(id, p.k) > widest) widest = row_bytes(id, p.k);
+    return bytes + p.stored * (widest > 0 ? widest : 4 * p.k);
+}
+
 /// Bytes that a launch must move at least: every operand once.
 constexpr std::int64_t bytes_of(const row_problem& p) {
+    if (has_heads(p.needs.stages)) return bytes_of_heads(p);
     const std::int64_t values = p.rows * p.k;
     const stage_set stages = p.needs.stages;
     const std::int64_t reads =

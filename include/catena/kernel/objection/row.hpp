@@ -5,13 +5,18 @@
 
 namespace CATENA_NAMESPACE {
 
-constexpr objection objection_to(const row_computation&, const row_policy& p) {
+constexpr objection objection_to(const row_computation& c, const row_policy& p) {
     if (const objection no = threads_objection(p.threads)) return no;
     if (p.values < 0 || p.values % 4 != 0)
         return {"{} values a thread are no multiple of 4", {p.values}};
     if (rows_of_block(p) > 1 && p.threads != p.rows * warp_size)
         return {"{} rows of a block have a warp each, which {} threads are not",
                 {p.rows, p.threads}};
+    if (!has_heads(c.stages)) return {};
+    if (p.values == 0 || p.rows == 0) return {"a head has a warp, which keeps its values"};
+    if (!cache_formats.contains(c.emits)) return {"heads are written as f32 and into caches"};
+    if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages))
+        return {"heads are normed, weighed, turned and stored, and nothing else"};
     return {};
 }
 

@@ -1,0 +1,261 @@
+// The row skeleton of heads: each head of a token is normed, turned and written by a warp of its
+// own, as f32 and into a row of a cache. One launch has the heads of several values: Q, K and V of
+// a layer, each with operands of its own.
+//
+// Lane t owns elements 4 * (32 j + t) .. + 3 of its head for j = 0, 1, ... All of them are read
+// before any is written, so f32 may lie exactly over x.
+#pragma once
+
+#include "catena/exec/elementary.hpp"
+#include "catena/kernel/objection/row.hpp"
+#include "catena/kernel/reduce.hpp"
+#include "catena/kernel/row/memory.hpp"
+#include "catena/kernel/row/norm.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace CATENA_NAMESPACE::kernel {
+
+inline constexpr int q8_0_bytes = info(format::q8_0).block_bytes;
+inline constexpr int q4_0_bytes = info(format::q4_0).block_bytes;
+
+/// One head's work; see heads_body.
+template <class X, row_policy P, row_computation C>
+class head_work {
+  public:
+    CATENA_FN head_work(X& x, const heads_args& a, const head_member& m, int row, float* exchange)
+        : x_(x),
+          a_(a),
+          m_(m),
+          token_(quotient(row, m.heads)),
+          head_(row - token_ * m.heads),
+          exchange_(exchange) {}
+
+    CATENA_FN void run() {
+        quads v, weight;
+        const bool weighted = m_.normed && m_.weight != nullptr;
+        if (weighted) load(m_.weight, weight);
+        x_.grid_wait();
+        load(row_at(m_.x, {m_.x_nb1, m_.x_nb2, 0}, {head_, token_, 0}), v);
+        if (m_.normed) scale(norm_of(v), v);
+        if (weighted) {
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j)
+                for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * weight[j][i];
+        }
+        if (C.stages.has(stage_kind::rope) && m_.turned) turn(v);
+        if (m_.scale != 1) scale(real{m_.scale}, v);
+        if (m_.f32 != nullptr)
+            write(row_at(m_.f32, {m_.f32_nb1, m_.f32_nb2, 0}, {head_, token_, 0}), v);
+        if (C.stages.has(stage_kind::store) && m_.cache != nullptr) store(v);
+    }
+
+  private:
+    static constexpr int held = P.values / quad;
+    using quads = real[held][quad];
+
+    X& x_;
+    const heads_args& a_;
+    const head_member& m_;
+    const int token_, head_;
+    float* const exchange_;  // of the warp: as many as a head has elements
+
+    CATENA_FN int at(int j) const { return quad * (j * warp_size + x_.lane()); }
+
+    CATENA_FN void load(const float* row, quads& to) const {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) load_quad<P.vector>(x_, row, at(j), m_.k, to[j]);
+    }
+    CATENA_FN void write(float* row, const quads& v) const {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, row, at(j), m_.k, v[j]);
+    }
+    CATENA_FN static void scale(real by, quads& v) {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * by;
+    }
+
+    CATENA_FN real norm_of(const quads& v) {
+        real squares{0};
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) squares = fma(v[j][i], v[j][i], squares);
+        const auto sum = [](real p, real q) { return p + q; };
+        return over_rms(over_threads<warp_size>(x_, squares, nullptr, sum), m_.k, m_.eps);
+    }
+
+    CATENA_FN direction of_pair(real position, int pair) const {
+        const rotation& r = a_.turn;
+        if (r.pairs == pairing::sections || r.pairs == pairing::interleaved) {
+            const int which = section_of(r.pairs, r.section, r.sections, pair);
+            position = from_int(x_.load(a_.positions + which * a_.tokens + token_));
+        }
+        real angle = position * power_of(from_int(pair), real{r.log2_ratio}, real{r.rest});
+        if (a_.factors != nullptr) angle = angle / x_.load(a_.factors + pair);
+        real by{r.scale};
+        if (r.mix != 0) {
+            const real far = (from_int(pair) - real{r.ramp_from}) * real{r.ramp_by};
+            const real mix = (real{1} - clamp(far, real{0}, real{1})) * real{r.mix};
+            by = fma(by, real{1} - mix, mix);
+        }
+        const direction d = direction::of(angle * by);
+        return {d.sine * real{r.magnitude}, d.cosine * real{r.magnitude}};
+    }
+
+    /// Every lane turns its own elements, and finds the others of their pairs in shared memory.
+    CATENA_FN void turn(quads& v) {
+        const rotation& r = a_.turn;
+        const bool neighbors = r.pairs == pairing::neighbors;
+        const int half = r.dims / 2;
+        const real position = from_int(x_.load(a_.positions + token_));
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i)
+                if (at(j) + i < m_.k) x_.store(exchange_ + at(j) + i, v[j][i]);
+        x_.sync_warp();
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) {
+            direction d{real{0}, real{1}};
+            CATENA_UNROLL
+            for (int i = 0; i < quad; ++i) {
+                const int own = at(j) + i - r.first;
+                if (own < 0 || own >= r.dims) continue;
+                const bool first = neighbors ? own % 2 == 0 : own < half;
+                const int away = neighbors ? 1 : half;
+                if (!neighbors || first)
+                    d = of_pair(position, neighbors ? own / 2 : first ? own : own - half);
+                const real other = x_.load(exchange_ + at(j) + i + (first ? away : -away));
+                const real turned = other * (first ? -d.sine : d.sine);
+                v[j][i] = fma(v[j][i], d.cosine, turned);
+            }
+        }
+    }
+
+    CATENA_FN std::int64_t cache_row(int token) const {
+        if (m_.ids_of_64_bits)
+            return x_.load(static_cast<const std::int64_t*>(m_.cache_ids) + token);
+        return x_.load(static_cast<const std::int32_t*>(m_.cache_ids) + token);
+    }
+
+    /// Does a later token go to the same row? Its numbers stay.
+    CATENA_FN bool stored_again(std::int64_t row) {
+        int again = 0;
+        CATENA_NO_UNROLL
+        for (int t = token_ + 1 + x_.lane(); t < a_.tokens; t += warp_size)
+            if (cache_row(t) == row) again = 1;
+        return over_threads<warp_size>(x_, again, nullptr, [](int p, int q) { return p | q; }) != 0;
+    }
+
+    CATENA_FN void store(const quads& v) {
+        const std::int64_t row = cache_row(token_);
+        if (row < 0 || row >= m_.cache_rows || stored_again(row)) return;
+        auto* const to =
+            static_cast<std::byte*>(m_.cache) + distance(static_cast<int>(row), m_.cache_nb);
+        const int first = head_ * m_.k;
+        if (C.emits.has(format::f32) && m_.cache_type == format::f32)
+            write(reinterpret_cast<float*>(to) + first, v);
+        if (C.emits.has(format::f16) && m_.cache_type == format::f16)
+            write_16(to, first, v, [](real r) { return to_half(r); });
+        if (C.emits.has(format::bf16) && m_.cache_type == format::bf16)
+            write_16(to, first, v, [](real r) { return to_bfloat16(r); });
+        const bool bytes = C.emits.has(format::q8_0) && m_.cache_type == format::q8_0;
+        const bool nibbles = C.emits.has(format::q4_0) && m_.cache_type == format::q4_0;
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) {  // whole warps: shuffles
+            if (bytes) write_q8_0(to, first, j, v[j]);
+            if (nibbles) write_q4_0(to, first, j, v[j]);
+        }
+    }
+
+    template <class Narrow>
+    CATENA_FN void write_16(std::byte* row, int first, const quads& v, Narrow narrow) const {
+        auto* const to = reinterpret_cast<std::uint16_t*>(row) + first;
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, to, at(j), m_.k, v[j], narrow);
+    }
+
+    /// Where the block of quad j begins, whose 32 values 8 neighboring lanes have.
+    CATENA_FN std::uint16_t* block_at(std::byte* row, int first, int j, int bytes) const {
+        return reinterpret_cast<std::uint16_t*>(row + (first + at(j)) / 32 * bytes);
+    }
+
+    CATENA_FN static real inverse_or_zero(real d) {
+        return (bits_of(d) & 0x7fffffffu) == 0 ? real{0} : real{1} / d;
+    }
+
+    CATENA_FN void write_q8_0(std::byte* row, int first, int j, const real (&v)[quad]) {
+        unsigned largest = magnitude_of(v);
+        CATENA_UNROLL
+        for (int mask = 1; mask < 8; mask *= 2) {
+            const unsigned other = x_.shuffle_xor(largest, mask);
+            largest = other > largest ? other : largest;
+        }
+        if (at(j) >= m_.k) return;
+        const real d = scale_of(largest), per_d = inverse_or_zero(d);
+        const unsigned q = int8_word({v[0] * per_d, v[1] * per_d, v[2] * per_d, v[3] * per_d});
+        std::uint16_t* const block = block_at(row, first, j, q8_0_bytes);
+        const int part = x_.lane() % 8;
+        if (part == 0) x_.store(block, to_half(d));
+        x_.store(block + 1 + 2 * part, static_cast<std::uint16_t>(q));
+        x_.store(block + 2 + 2 * part, static_cast<std::uint16_t>(q >> 16));
+    }
+
+    /// The value of largest magnitude, the first of several, becomes -8.
+    CATENA_FN void write_q4_0(std::byte* row, int first, int j, const real (&v)[quad]) {
+        real extreme{0};
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i)
+            if (bits_of(abs(v[i])) > bits_of(abs(extreme))) extreme = v[i];
+        CATENA_UNROLL
+        for (int mask = 1; mask < 8; mask *= 2) {
+            const real other = x_.shuffle_xor(extreme, mask);
+            const unsigned mine = bits_of(abs(extreme)), theirs = bits_of(abs(other));
+            const bool before = (x_.lane() & mask) != 0;
+            if (theirs > mine || (theirs == mine && before)) extreme = other;
+        }
+        const bool finite = bits_of(abs(extreme)) < infinite_bits;
+        const real d = finite ? extreme * real{-0.125f} : from_bits(f32_nan_bits);
+        const real per_d = inverse_or_zero(d);
+        unsigned levels = 0;
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) {
+            const int level = to_int(v[i] * per_d + real{8.5f});
+            levels |= static_cast<unsigned>(level < 15 ? level : 15) << (8 * i);
+        }
+        const unsigned above = x_.shuffle_xor(levels, 4);
+        const int part = x_.lane() % 8;
+        if (at(j) >= m_.k || part >= 4) return;
+        const unsigned both = levels | above << 4;
+        std::uint16_t* const block = block_at(row, first, j, q4_0_bytes);
+        if (part == 0) x_.store(block, to_half(d));
+        x_.store(block + 1 + 2 * part, static_cast<std::uint16_t>(both));
+        x_.store(block + 2 + 2 * part, static_cast<std::uint16_t>(both >> 16));
+    }
+};
+
+template <row_computation C, row_policy P>
+inline constexpr bool heads_possible = !objection_to(C, P);
+
+/// The body. Grid: one block per rows_of_block(P) heads. Shared memory as kernel/layout.hpp says.
+/// `a` follows args.hpp, with k <= head_values(P) of each member; with vector, k is a multiple of 4
+/// and every row of 16 bytes (of a cache of f16, bf16: of 8).
+template <class X, row_policy P, row_computation C>
+CATENA_FN void heads_body(X& x, const heads_args& a) {
+    static_assert(heads_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
+    x.grid_trigger();
+    float* const exchange = x.template shared<float>(rows_of_block(P) * head_values(P));
+    const int row = x.block() * rows_of_block(P) + x.warp();
+    int which = 0;
+    CATENA_UNROLL
+    for (int i = 1; i < max_head_members; ++i)
+        if (i < a.members && row >= a.member[i].first_row) which = i;
+    const head_member& m = a.member[which];
+    if (row < a.rows)
+        head_work<X, P, C>(x, a, m, row - m.first_row, exchange + x.warp() * head_values(P)).run();
+    else
+        x.grid_wait();
+}
+
+}  // namespace CATENA_NAMESPACE::kernel

@@ -1,0 +1,254 @@
+#include "head_case.hpp"
+
+#include "compare.hpp"
+
+#include "catena/chain/reference.hpp"
+#include "catena/format/codec.hpp"
+#include "catena/format/random.hpp"
+#include "catena/pick/config.hpp"
+#include "catena/pick/name.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <span>
+
+namespace catena_test {
+
+using namespace catena;
+
+namespace {
+
+std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+std::vector<float> random_values(std::uint64_t seed, std::int64_t count) {
+    std::vector<float> out(size(count));
+    fill_random_values(seed, 0, out);
+    return out;
+}
+
+std::vector<float> x_of(const head_case& c, std::size_t which) {
+    const head_value& v = c.values[which];
+    std::vector<float> x = random_values(which + 1, std::int64_t{v.k} * v.heads * c.tokens);
+    if (c.nan) x[x.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+    return x;
+}
+
+std::vector<float> weight_of(const head_case& c, std::size_t which) {
+    std::vector<float> out = random_values(which + 11, c.values[which].k);
+    for (float& w : out) w = 1 + w / 8;
+    return out;
+}
+
+std::vector<float> factors_of(const head_case& c) {
+    std::vector<float> out = random_values(21, c.rope.dims / 2);
+    for (float& f : out) f = 2 + f / 4;
+    return out;
+}
+
+std::vector<std::int32_t> positions_of(const head_case& c) {
+    if (!c.positions.empty()) return c.positions;
+    std::vector<std::int32_t> out;
+    for (int i = 0; i < c.tokens * c.rope.positions(); ++i) out.push_back(3 + 7 * i);
+    return out;
+}
+
+std::vector<std::int64_t> rows_of(const head_case& c) {
+    if (!c.rows.empty()) return c.rows;
+    std::vector<std::int64_t> out;
+    for (int t = 0; t < c.tokens; ++t) out.push_back(c.cache_rows - 1 - t);
+    return out;
+}
+
+/// Heads with gaps between them.
+bytes with_gaps(const head_value& v, const std::vector<float>& values) {
+    const std::size_t k = size(v.k), heads = values.size() / k;
+    std::vector<float> out(heads * (k + size(v.gap)));
+    for (std::size_t h = 0; h < heads; ++h)
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(h * k), k,
+                    out.begin() + static_cast<std::ptrdiff_t>(h * (k + size(v.gap))));
+    return to_bytes(out);
+}
+
+std::vector<float> without_gaps(const head_value& v, const bytes& raw) {
+    const std::vector<float> all = from_bytes<float>(raw);
+    const std::size_t step = size(v.k + v.gap);
+    std::vector<float> out;
+    for (std::size_t at = 0; at < all.size(); at += step)
+        out.insert(out.end(), all.begin() + static_cast<std::ptrdiff_t>(at),
+                   all.begin() + static_cast<std::ptrdiff_t>(at + size(v.k)));
+    return out;
+}
+
+std::int64_t cache_row_bytes(const head_value& v) {
+    return row_bytes(v.cache, std::int64_t{v.k} * v.heads);
+}
+/// Rows of a cache lie apart, as those of a view of one may.
+std::int64_t cache_stride(const head_value& v) { return cache_row_bytes(v) + 16; }
+
+/// What lies in memory for the launch of a case.
+class launch_data {
+  public:
+    launch_data(machine& on, const head_case& c) : on_(on), c_(c) {
+        a.tokens = c.tokens;
+        a.turn = rotation_of(c.rope);
+        const bool turned = std::any_of(c.values.begin(), c.values.end(),
+                                        [](const head_value& v) { return v.turned; });
+        if (turned) a.positions = put<std::int32_t>("positions", positions_of(c));
+        if (turned && c.factors) a.factors = put<float>("factors", factors_of(c));
+        for (std::size_t i = 0; i < c.values.size(); ++i) add(i);
+    }
+
+    heads_args a;
+
+  private:
+    machine& on_;
+    const head_case& c_;
+
+    template <class T>
+    const T* put(const char* name, const std::vector<T>& values) {
+        return static_cast<const T*>(on_.put(name, contents::data, to_bytes(values)));
+    }
+
+    void add(std::size_t i) {
+        const head_value& v = c_.values[i];
+        head_member& m = a.member[a.members++];
+        m.k = v.k, m.heads = v.heads;
+        m.first_row = a.rows;
+        a.rows += v.heads * c_.tokens;
+        const bytes x = with_gaps(v, x_of(c_, i));
+        void* const at = on_.put("x", contents::data, x, size(c_.offset));
+        m.x = static_cast<const float*>(at);
+        m.x_nb1 = m.f32_nb1 = 4 * std::int64_t{v.k + v.gap};
+        m.x_nb2 = m.f32_nb2 = m.x_nb1 * v.heads;
+        m.normed = v.normed, m.eps = 1e-6f;
+        if (v.weighted)
+            m.weight = static_cast<const float*>(
+                on_.put("weight", contents::weights, to_bytes(weight_of(c_, i)), size(c_.offset)));
+        m.turned = v.turned;
+        m.scale = v.scale;
+        if (v.written)
+            m.f32 =
+                static_cast<float*>(v.in_place ? at : on_.blank("f32", x.size(), size(c_.offset)));
+        if (v.cache == format::unknown) return;
+        m.cache_type = v.cache;
+        m.cache_nb = cache_stride(v);
+        m.cache_rows = c_.cache_rows;
+        m.cache = on_.blank("cache", size(cache_stride(v) * c_.cache_rows));
+        m.ids_of_64_bits = v.ids_of_64_bits;
+        const std::vector<std::int64_t> rows = rows_of(c_);
+        if (v.ids_of_64_bits)
+            m.cache_ids = put<std::int64_t>("rows", rows);
+        else
+            m.cache_ids = put<std::int32_t>("rows", {rows.begin(), rows.end()});
+    }
+};
+
+chain::outputs reference_of(const head_case& c, std::size_t which) {
+    const head_value& v = c.values[which];
+    chain::inputs in;
+    in.k = v.k, in.rows = std::int64_t{v.heads} * c.tokens, in.heads = v.heads;
+    in.eps = double{1e-6f};
+    const auto x = x_of(c, which), w = weight_of(c, which), f = factors_of(c);
+    in.x.assign(x.begin(), x.end());
+    in.weight.assign(w.begin(), w.end());
+    in.head_scale = double{v.scale};
+    if (v.turned) in.rope = c.rope, in.positions = positions_of(c);
+    if (v.turned && c.factors) in.factors.assign(f.begin(), f.end());
+    if (v.cache != format::unknown) in.cache_rows = rows_of(c);
+    lowered_chain chain;
+    const auto add = [&chain](stage s) { chain.stages[chain.count++] = s; };
+    if (v.normed) add({.kind = stage_kind::rms_norm});
+    if (v.weighted) add({.kind = stage_kind::mul_weight, .reads = operand::weight});
+    add({.kind = stage_kind::rope});
+    add({.kind = stage_kind::store, .formats = cache_formats});
+    add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+    return chain::reference(chain, in);
+}
+
+/// How far the numbers of a cache may be from the reference.
+double limit_of(format cache) {
+    switch (cache) {
+        case format::f16:
+            return 1e-6;
+        case format::bf16:
+            return 2e-5;
+        case format::q8_0:
+            return 1e-4;
+        case format::q4_0:
+            return 2e-2;
+        default:
+            return 1e-7;
+    }
+}
+
+void check_cache(const head_case& c, const head_value& v, const bytes& cache,
+                 const std::vector<float>& values, const chain::outputs& wanted) {
+    const std::int64_t length = std::int64_t{v.k} * v.heads;
+    std::map<std::int64_t, std::int64_t> last;  // of a row: the token that stays
+    const std::vector<std::int64_t> rows = rows_of(c);
+    for (std::size_t t = 0; t < rows.size(); ++t) last[rows[t]] = static_cast<std::int64_t>(t);
+    for (std::int64_t r = 0; r < c.cache_rows; ++r) {
+        INFO("row " << r << " of the cache");
+        const auto first = cache.begin() + r * cache_stride(v);
+        const bytes row(first, first + cache_row_bytes(v));
+        const bytes gap(first + cache_row_bytes(v), first + cache_stride(v));
+        CHECK(std::all_of(gap.begin(), gap.end(), [](std::byte b) { return b == untouched; }));
+        const auto token = last.find(r);
+        if (token == last.end()) {
+            CHECK(std::all_of(row.begin(), row.end(), [](std::byte b) { return b == untouched; }));
+            continue;
+        }
+        if (!values.empty() && !c.nan) {
+            const std::span of_token(values.data() + token->second * length, size(length));
+            CHECK(row == encode_row(v.cache, of_token));
+        }
+        if (c.check_numbers && !c.nan)
+            CHECK(nmse<double>(decode_row<double>(v.cache, row, length), wanted.stored.at(r)) <=
+                  limit_of(v.cache));
+    }
+}
+
+}  // namespace
+
+head_outputs run(const instance& on, const head_case& c) {
+    const auto machine = on.make_machine();
+    const launch_data data(*machine, c);
+    const heads_args& a = data.a;
+    const int rows = rows_of_block(on.policy.row());
+    const launch_config config{
+        .blocks = static_cast<std::uint32_t>((a.rows + rows - 1) / rows),
+        .threads = static_cast<std::uint32_t>(on.policy.threads()),
+        .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.policy, 0, 1)),
+        .dependent = on.dependent};
+    REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
+    head_outputs out(c.values.size());
+    for (std::size_t i = 0; i < c.values.size(); ++i) {
+        const head_value& v = c.values[i];
+        const head_member& m = a.member[i];
+        if (m.f32 != nullptr) out[i].f32 = machine->read(m.f32, size(m.x_nb2 * c.tokens));
+        if (m.cache != nullptr)
+            out[i].cache = machine->read(m.cache, size(cache_stride(v) * c.cache_rows));
+    }
+    return out;
+}
+
+void check(const instance&, const head_case& c, const head_outputs& outputs) {
+    for (std::size_t i = 0; i < c.values.size(); ++i) {
+        const head_value& v = c.values[i];
+        INFO("value " << i << " of " << v.heads << " heads of " << v.k << " in " << name(v.cache));
+        const chain::outputs wanted = reference_of(c, i);
+        const std::vector<float> values = without_gaps(v, outputs[i].f32);
+        if (v.written && c.nan)
+            CHECK(std::any_of(values.begin(), values.end(), [](float f) { return std::isnan(f); }));
+        if (v.written && c.check_numbers && !c.nan)
+            CHECK(nmse<float>(values, wanted.value) <= 1e-10);
+        if (v.cache != format::unknown) check_cache(c, v, outputs[i].cache, values, wanted);
+    }
+}
+
+}  // namespace catena_test
