@@ -159,7 +159,7 @@ TEST_CASE("the proof finds wrong factors of experts", "[plan][factors]") {
             plan p = c.planned();
             plan_faults inside{p};
             std::size_t s = 0;
-            while (inside.is_row(s) || inside.member(s, 0).up == nullptr) ++s;
+            while (!inside.is_group(s) || inside.member(s, 0).up == nullptr) ++s;
             put(inside.member(s, 0));
             CHECK(verify(c.g.view(), p).state.code == status_code::wrong_plan);
         }

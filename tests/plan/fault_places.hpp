@@ -68,7 +68,7 @@ inline int some_layout(const planned_chain& c) {
 }
 
 inline bool reads_workspace(const plan_faults& p, std::size_t s) {
-    return !p.is_row(s) && p.at(s).what.product().needs.activation != format::f32 &&
+    return p.is_group(s) && p.at(s).what.product().needs.activation != format::f32 &&
            !makes_norm(p.at(s).what);
 }
 

@@ -143,36 +143,38 @@ std::vector<fault> faults_of_groups() {
          }},
         {"ids of other tokens",
          [](plan_faults& p, std::size_t s) {
-             if (p.is_row(s) || p.head(s).ids == nullptr) return false;
+             if (!p.is_group(s) || p.head(s).ids == nullptr) return false;
              p.head(s).ids = moved(p.head(s).ids, 4);
              return true;
          }},
         {"slots that are not weighted",
          [](plan_faults& p, std::size_t s) {
-             return !p.is_row(s) && drop(p.head(s).slot_weights);
+             return p.is_group(s) && drop(p.head(s).slot_weights);
          }},
         {"slots that are not added up",
          [](plan_faults& p, std::size_t s) {
-             return !p.is_row(s) && std::exchange(p.head(s).combined, false);
+             return p.is_group(s) && std::exchange(p.head(s).combined, false);
          }},
         {"an activation row for each expert",
          [](plan_faults& p, std::size_t s) {
-             if (p.is_row(s) || p.head(s).ids == nullptr || p.head(s).slots < 2) return false;
+             if (!p.is_group(s) || p.head(s).ids == nullptr || p.head(s).slots < 2) return false;
              p.head(s).x_slots = p.head(s).x_slots == 1 ? p.head(s).slots : 1;
              return true;
          }},
         {"a norm with another eps inside",
          [](plan_faults& p, std::size_t s) {
-             return !p.is_row(s) && p.head(s).norm_weight != nullptr && (p.head(s).eps *= 2) > 0;
+             return p.is_group(s) && p.head(s).norm_weight != nullptr && (p.head(s).eps *= 2) > 0;
          }},
         {"a norm inside that is left out",
-         [](plan_faults& p, std::size_t s) { return !p.is_row(s) && drop(p.head(s).norm_weight); }},
+         [](plan_faults& p, std::size_t s) {
+             return p.is_group(s) && drop(p.head(s).norm_weight);
+         }},
         {"columns that are left out",
          [](plan_faults& p, std::size_t s) {
-             return !p.is_row(s) && p.head(s).columns > 1 && --p.head(s).columns > 0;
+             return p.is_group(s) && p.head(s).columns > 1 && --p.head(s).columns > 0;
          }},
         {"a shorter product",
-         [](plan_faults& p, std::size_t s) { return !p.is_row(s) && (p.head(s).k -= 32) > 0; }},
+         [](plan_faults& p, std::size_t s) { return p.is_group(s) && (p.head(s).k -= 32) > 0; }},
     };
 }
 
@@ -243,7 +245,7 @@ std::vector<fault> faults_of_plans() {
         {"an activation that nobody quantizes",
          [](plan_faults& p, std::size_t s) {
              planned_chain& c = p.chains()[static_cast<std::size_t>(p.at(s).chain)];
-             if (!p.is_row(s) || c.layouts.empty()) return false;
+             if (p.is_group(s) || c.layouts.empty()) return false;
              c.layouts = {};
              return true;
          }},
@@ -312,7 +314,7 @@ std::vector<fault> faults_of_plans() {
          }},
         {"a row of the table that cannot do it",
          [](plan_faults& p, std::size_t s) {
-             if (p.is_row(s)) return false;
+             if (!p.is_group(s)) return false;
              const product_computation& own = p.p.rows().rows[p.at(s).row].computes.product();
              for (int r = 0; r < p.p.rows().row_count; ++r) {
                  const row& other = p.p.rows().rows[r];
@@ -333,7 +335,8 @@ std::vector<fault> faults_of_plans() {
 
 std::vector<fault> faults() {
     std::vector<fault> out;
-    for (auto* list : {faults_of_rows, faults_of_groups, faults_of_plans, faults_of_kernels})
+    for (auto* list :
+         {faults_of_rows, faults_of_heads, faults_of_groups, faults_of_plans, faults_of_kernels})
         for (fault& f : list()) out.push_back(std::move(f));
     return out;
 }

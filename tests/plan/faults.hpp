@@ -18,14 +18,19 @@ struct plan_faults {
 
     std::size_t steps() const { return p.steps_.size(); }
     step& at(std::size_t s) const { return p.steps_[s]; }
-    bool is_row(std::size_t s) const { return at(s).what.kind() == skeleton::row; }
+    bool is_row(std::size_t s) const {
+        return at(s).what.kind() == skeleton::row && !has_heads(at(s).what.row().needs.stages);
+    }
+    bool is_group(std::size_t s) const { return at(s).what.kind() != skeleton::row; }
+    bool is_heads(std::size_t s) const { return !is_group(s) && !is_row(s); }
+    heads_args& heads(std::size_t s) const { return p.heads_args_[index(s)]; }
     /// The arguments of a row step; of a group's, those of its matrices.
     row_args& row(std::size_t s) const { return p.row_args_[index(s)]; }
     plan::group_head& head(std::size_t s) const { return p.heads_[index(s)]; }
     matvec_member& member(std::size_t s, int m) const {
         return p.members_[static_cast<std::size_t>(head(s).first_member + m)].args;
     }
-    int members(std::size_t s) const { return is_row(s) ? 0 : head(s).members; }
+    int members(std::size_t s) const { return is_group(s) ? head(s).members : 0; }
     /// The chain whose value member m quantizes, or -1.
     std::int32_t makes(std::size_t s, int m) const {
         return p.members_[static_cast<std::size_t>(head(s).first_member + m)].makes;
@@ -87,6 +92,8 @@ struct fault {
 
 /// Every kind of fault that the proof is tried on.
 std::vector<fault> faults();
+/// Those of heads, which are among them.
+std::vector<fault> faults_of_heads();
 /// Those of launches that their kernels cannot do.
 std::vector<fault> faults_of_kernels();
 

@@ -63,9 +63,9 @@ std::vector<fault> faults_of_kernels() {
          }},
         {"more slots than its kernel adds up",
          [](plan_faults& p, std::size_t s) {
-             return !p.is_row(s) && p.head(s).combined && give_row_of(p, s, [&](const policy& o) {
-                 return slots_added(o.matvec()) < p.head(s).slots;
-             });
+             return p.is_group(s) && p.head(s).combined && give_row_of(p, s, [&](const policy& o) {
+                        return slots_added(o.matvec()) < p.head(s).slots;
+                    });
          }},
         {"a row of the table for matrices",
          [](plan_faults& p, std::size_t s) {
@@ -100,7 +100,7 @@ std::vector<fault> faults_of_kernels() {
          }},
         {"an activation at other distances",
          [](plan_faults& p, std::size_t s) {
-             if (!reads_workspace(p, s) || p.is_row(s)) return false;
+             if (!reads_workspace(p, s) || !p.is_group(s)) return false;
              const bool q8_1 = p.at(s).what.product().needs.activation == format::q8_1;
              return q8_1 && p.head(s).ids == nullptr && p.head(s).columns > 1 &&
                     (p.head(s).x_bytes += 36) > 0;
@@ -109,7 +109,7 @@ std::vector<fault> faults_of_kernels() {
          in_member([](matvec_member& m) { return (m.weight_bytes -= m.row_bytes) > 0; })},
         {"a matrix that no block goes through",
          [](plan_faults& p, std::size_t s) {
-             if (p.is_row(s) || p.head(s).experts < 2) return false;
+             if (!p.is_group(s) || p.head(s).experts < 2) return false;
              p.at(s).config.blocks -= static_cast<unsigned>(p.head(s).bands);
              return --p.head(s).experts > 0;
          }},

@@ -91,7 +91,7 @@ TEST_CASE("A proof names step, node and byte") {
     plan broken = g.made;
     plan_faults inside{broken};
     std::size_t s = 0;
-    while (inside.is_row(s) || inside.member(s, 0).dst == nullptr) ++s;
+    while (!inside.is_group(s) || inside.member(s, 0).dst == nullptr) ++s;
     inside.member(s, 0).dst += 1;
     const verification v = verify(g.view, broken);
     CHECK(v.state.code == status_code::wrong_plan);

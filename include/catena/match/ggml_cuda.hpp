@@ -68,6 +68,27 @@ inline bool fused_with_norm(const graph_view& view, const match& m, const taken_
     }
 }
 
+/// Does ggml-cuda store heads in the launch that turns them?
+inline bool stores_with_turn(const graph_view& view, const heads& h) {
+    const pairing pairs = h.turn.numbers.pairs;
+    const tensor& t = view.node(h.store);
+    return (pairs == pairing::neighbors || pairs == pairing::halves) && h.scaled < 0 &&
+           (t.type == format::f32 || t.type == format::f16) &&
+           view.at(t.src[1]).type == format::i64;
+}
+
+/// ggml-cuda's launches for heads: one norms, turns and stores them. A norm that the heads do not
+/// have is in the launch of its ROPE already.
+inline int ggml_cuda_head_launches(const graph_view& view, const heads& h) {
+    const std::int32_t x = h.rope < 0 ? no_tensor : view.node(h.rope).src[0];
+    const bool normed_apart = h.norm < 0 && x != no_tensor && view.at(x).kind == op::mul;
+    int launches = h.rope >= 0 && !normed_apart ? 1 : 0;
+    if (h.norm >= 0 && h.rope < 0) ++launches;
+    if (h.scaled >= 0) ++launches;
+    if (h.store >= 0 && (h.rope < 0 || !stores_with_turn(view, h))) ++launches;
+    return launches;
+}
+
 /// ggml-cuda; also the model of a view that names none.
 inline constexpr engine_model ggml_cuda{
     "ggml-cuda",
@@ -90,6 +111,7 @@ inline constexpr engine_model ggml_cuda{
                             view.node(m.readers[0].node).kind == op::rope;
         return static_cast<int>(own) + sums - (turned ? 1 : 0);
     },
+    ggml_cuda_head_launches,
     [](const graph_view& view, std::int32_t position, std::string_view version) {
         return version == ggml_cuda_version && ggml_cuda_waits(view, position);
     }};
@@ -99,6 +121,11 @@ inline constexpr engine_model node_by_node{
     "node by node", [](const graph_index&, std::int32_t) { return false; },
     [](const graph_view&, const match& m) {
         return static_cast<int>(m.taken.size() + m.experts.nodes.size());
+    },
+    [](const graph_view&, const heads& h) {
+        int nodes = 0;
+        h.each_node([&nodes](std::int32_t) { ++nodes; });
+        return nodes;
     },
     [](const graph_view&, std::int32_t, std::string_view) { return false; }};
 

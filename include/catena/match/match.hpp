@@ -4,6 +4,7 @@
 
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
+#include "catena/match/heads.hpp"
 #include "catena/match/reader.hpp"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ struct match {
     stage_set stages = {};          ///< what makes the value; empty: somebody else does
     std::int32_t node = -1;         ///< position: its norm, or what makes a gated value
     std::vector<taken_node> taken;  ///< in the order in which the value passes them
+    std::vector<heads> values;      ///< of a launch of heads, which has no other operands
     combination experts;            ///< what x and the residual join, with nodes of its own
     row_operands reads;
     row_params params;

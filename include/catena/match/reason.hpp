@@ -97,6 +97,16 @@ namespace CATENA_NAMESPACE {
     X(norm_slower,                                                                                 \
       "its readers' launch with it should take {have} ns, the two launches {need} ns")             \
     X(same_bits, "same_bits needs the norm in a launch of its own")                                \
+    X(rope_mode, "it turns pairs in mode {have}, which no row does")                               \
+    X(rope_numbers, "its numbers are no turn of the pairs of a head")                              \
+    X(rope_positions,                                                                              \
+      "its positions are not i32 without gaps, as many as its mode has for tokens")                \
+    X(rope_factors, "what divides its angles is not f32 without gaps, a number for each pair")     \
+    X(heads_reshaped, "its heads are of several batches, or of another shape than its result")     \
+    X(cache_format, "no row stores heads in the format of the cache")                              \
+    X(cache_shape, "what it stores is not f32 rows, each for one row of the cache")                \
+    X(cache_ids, "its numbers of rows are not i64 or i32 without gaps, one for each row")          \
+    X(one_launch, "it takes the engine one launch, as it would take a step")                       \
     X(taken, "another step already covers the node")
 
 enum class reason : std::uint8_t {

@@ -7,6 +7,7 @@
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/match/head_finder.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/reader.hpp"
 #include "catena/match/value.hpp"
@@ -215,6 +216,30 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
     return peak;
 }
 
+/// The last node of heads that one launch could take: till then it may read what each of them
+/// starts from, and what says where their tokens stand. keep(tensor, last)
+template <class Keep>
+void keep_heads(const graph_index& g, const Keep& keep) {
+    const head_finder find(g);
+    std::vector<std::uint8_t> taken(static_cast<std::size_t>(g.view.node_count), 0);
+    const auto open = [&taken](std::int32_t i) { return taken[static_cast<std::size_t>(i)] == 0; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if ((g.kind(i) != op::rope && g.kind(i) != op::set_rows) || !open(i)) continue;
+        const std::vector<heads> all = find.group(i, open);
+        if (all.empty() || all.front().why.found()) continue;
+        std::int32_t last = i;
+        for (const heads& h : all)
+            h.each_node([&](std::int32_t n) {
+                taken[static_cast<std::size_t>(n)] = 1;
+                last = std::max(last, n);
+            });
+        for (const heads& h : all) {
+            for (const std::int32_t t : {h.x, h.turn.positions, h.turn.factors}) keep(t, last);
+            if (h.store >= 0) keep(g.view.node(h.store).src[1], last);
+        }
+    }
+}
+
 /// What steps may read later than the engine's nodes would. The inputs of a norm and of a gate's
 /// function are read until the last MUL or ADD of their chain, or until the ADD of a residual to a
 /// norm. The results of experts, and their ids, are read until the last op of the norm that adds
@@ -227,6 +252,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         if (root != no_tensor && g.position(root) >= 0 && g.live_until(root) < last)
             out.push_back({tensor, last});
     };
+    keep_heads(g, keep);
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;

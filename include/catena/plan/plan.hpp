@@ -75,18 +75,23 @@ struct left_over {
 struct step_args {
     skeleton kind = skeleton::row;
     row_args row;
+    heads_args heads;  ///< skeleton::row of heads
     matvec_args matvec;
     matmul_args matmul;
 
+    /// Does it launch heads?
+    bool of_heads() const { return kind == skeleton::row && heads.members > 0; }
     /// The struct of its kind, as launch_fn takes it.
     const void* data() const {
-        return kind == skeleton::row      ? static_cast<const void*>(&row)
+        return of_heads()                 ? static_cast<const void*>(&heads)
+               : kind == skeleton::row    ? static_cast<const void*>(&row)
                : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
                                           : &matmul;
     }
     /// The size of that struct in bytes.
     std::size_t size() const {
-        return kind == skeleton::row      ? sizeof row
+        return of_heads()                 ? sizeof heads
+               : kind == skeleton::row    ? sizeof row
                : kind == skeleton::matvec ? sizeof matvec
                                           : sizeof matmul;
     }
@@ -221,6 +226,7 @@ class plan {
     std::vector<left_over> left_;
     std::vector<stored_args> args_;  // per step
     std::vector<row_args> row_args_;
+    std::vector<heads_args> heads_args_;
     std::vector<group_head> heads_;
     std::vector<stored_member> members_;
     std::vector<std::string> step_tensors_;  // per step, or none

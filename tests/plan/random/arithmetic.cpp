@@ -149,6 +149,24 @@ void decode_fp8(const std::byte* data, const float* scales, int k, float* out) {
                    [](double v) { return static_cast<float>(v); });
 }
 
+void turn(float* head, const catena::rotation& by, const std::int32_t* positions,
+          std::int64_t tokens, std::int64_t token, const float* factors) {
+    using catena::pairing;
+    const bool near = by.pairs == pairing::neighbors;
+    const bool four = by.pairs == pairing::sections || by.pairs == pairing::interleaved;
+    for (int pair = 0; pair < by.dims / 2; ++pair) {
+        const int which = four ? catena::section_of(by.pairs, by.section, by.sections, pair) : 0;
+        const double frequency = std::exp2(pair * (double{by.log2_ratio} + double{by.rest}));
+        double angle = positions[which * tokens + token] * frequency * double{by.scale};
+        if (factors != nullptr) angle /= double{factors[pair]};
+        float& a = head[by.first + (near ? 2 * pair : pair)];
+        float& b = head[by.first + (near ? 2 * pair + 1 : pair + by.dims / 2)];
+        const double x = double{a}, y = double{b}, c = std::cos(angle), s = std::sin(angle);
+        a = static_cast<float>((x * c - y * s) * double{by.magnitude});
+        b = static_cast<float>((x * s + y * c) * double{by.magnitude});
+    }
+}
+
 float dot(const float* a, const float* b, int k) {
     constexpr int lanes = 16;
     float sum[lanes] = {};

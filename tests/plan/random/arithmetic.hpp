@@ -4,8 +4,10 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
+#include "catena/chain/rotation.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace catena_test::scalar {
 
@@ -32,6 +34,10 @@ void round_as_q8_1(float* x, int k);
 /// Rows whose scales lie apart: k values of e4m3, and a scale for each 128 of them.
 void quantize_fp8(const float* x, int k, std::byte* data, float* scales);
 void decode_fp8(const std::byte* data, const float* scales, int k, float* out);
+
+/// Turns a head of token `token` in place. Of positions there are `tokens`, or four times as many.
+void turn(float* head, const catena::rotation& by, const std::int32_t* positions,
+          std::int64_t tokens, std::int64_t token, const float* factors);
 
 /// The sum of products, always in the same order.
 float dot(const float* a, const float* b, int k);

@@ -258,18 +258,18 @@ struct node_run {
         for (std::int64_t i = 0; i < catena::elements(t); ++i) numbered(t, i) = numbered(src(0), i);
     }
 
-    /// Neighbors are turned by an angle that grows with their token.
+    /// Heads, [k, heads, tokens]. A mode that nobody knows turns nothing.
     void rope() const {
+        const catena::rotation by = catena::rotation_of(catena::rope_of(t.params));
+        const float* factors = t.src[2] == catena::no_tensor ? nullptr : at(src(2), 0);
+        std::vector<float> head(static_cast<std::size_t>(t.ne[0]));
         each_row(t, [&](auto i1, auto i2, auto i3) {
-            const auto position = static_cast<double>(*at<std::int32_t>(src(1), i2));
-            for (std::int64_t i = 0; i + 1 < t.ne[0]; i += 2) {
-                const double angle = position / static_cast<double>(1 + i);
-                const double a = *at(src(0), i, i1, i2, i3), b = *at(src(0), i + 1, i1, i2, i3);
-                *at(t, i, i1, i2, i3) =
-                    static_cast<float>(a * std::cos(angle) - b * std::sin(angle));
-                *at(t, i + 1, i1, i2, i3) =
-                    static_cast<float>(a * std::sin(angle) + b * std::cos(angle));
-            }
+            for (std::size_t i = 0; i < head.size(); ++i)
+                head[i] = *at(src(0), static_cast<std::int64_t>(i), i1, i2, i3);
+            if (by.pairs != catena::pairing::none)
+                scalar::turn(head.data(), by, at<std::int32_t>(src(1), 0), t.ne[2], i2, factors);
+            for (std::size_t i = 0; i < head.size(); ++i)
+                *at(t, static_cast<std::int64_t>(i), i1, i2, i3) = head[i];
         });
     }
 

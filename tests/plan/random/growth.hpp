@@ -72,6 +72,7 @@ class growth {
     void odd_norm();
     void odd_matmul();
     void odd_value();
+    id stored(id value, std::int64_t length);
     id glu(id x, std::int64_t rows);
     id gated(id gate, id up);
     id two_halves(id both, std::int64_t rows);

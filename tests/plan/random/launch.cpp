@@ -1,6 +1,7 @@
 #include "launch.hpp"
 
 #include "arithmetic.hpp"
+#include "head_launch.hpp"
 #include "memory.hpp"
 #include "operands.hpp"
 #include "product_launch.hpp"
@@ -320,6 +321,8 @@ catena::status launch(const void* kernel, const catena::launch_config& config, c
     auto& m = *static_cast<machine*>(stream);
     if (bytes == sizeof(row_args))
         row_launch(row, *static_cast<const row_args*>(args), m).run();
+    else if (bytes == sizeof(catena::heads_args))
+        launch_heads(row, *static_cast<const catena::heads_args*>(args), m);
     else if (bytes == sizeof(matvec_args))
         launch_product(row, *static_cast<const matvec_args*>(args), config, m);
     else if (bytes == sizeof(matmul_args))

@@ -23,20 +23,49 @@ void growth::keep(id value) {
 
 void growth::attention() {
     const id x = normed(recent());
-    const id positions = input(format::i32, {columns_}, 100);
+    const std::int64_t size = 32;
+    const int mode = any({0, 2, 2, 8, 40, 24}), dims = any({32, 32, 16, 8});
+    const id positions = input(format::i32, {columns_ * (mode >= 8 ? 4 : 1)}, 100);
+    const id factors = one_in(4) ? leaf(format::f32, {dims / 2}, true) : catena::no_tensor;
+    const auto turned = [&](id y) {
+        const id t = g_.same_shape(op::rope, y, {y, positions, factors});
+        g_[t].params[1] = dims, g_[t].params[2] = mode;
+        const float numbers[] = {10000, 1, 0, 1, 32, 1};
+        std::memcpy(g_[t].params + 5, numbers, sizeof numbers);
+        for (int i = 0; i < 3; ++i) g_[t].params[11 + i] = 2;
+        return t;
+    };
     const auto heads = [&](id y) {
-        const std::int64_t size = 32;
         if (ne(y, 0) % size != 0 || one_in(5)) return y;
         y = g_.reshape(y, {size, ne(y, 0) / size, columns_});
         if (one_in(2)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
-        return one_in(4) ? y : binary(op::rope, y, positions);
+        if (one_in(4)) return y;
+        y = turned(y);
+        return one_in(6) ? scale(y) : y;
     };
     const std::int64_t kv = any<std::int64_t>({32, 64, k_});
     const id q = heads(after_matmul(matmul(x, k_), x));
     const id k = heads(after_matmul(matmul(x, kv), x));
     const id v = after_matmul(matmul(x, kv), x);
-    const id mixed = mix({q, k, v}, {k_, columns_});
+    const auto whole = [&](id y) { return catena::elements(g_[y]) == kv * columns_; };
+    const bool cached = whole(k) && whole(v) && !one_in(3);
+    const id mixed = cached ? mix({q, stored(k, kv), stored(v, kv)}, {k_, columns_})
+                            : mix({q, k, v}, {k_, columns_});
     keep(after_matmul(matmul(mixed, k_), mixed));
+}
+
+/// The rows of a value, [length, columns], in a cache of their own, under one of its names.
+id growth::stored(id value, std::int64_t length) {
+    const id store = input(format::f32, {length, 600});
+    to_.cache_.resize(g_.tensors.size(), false);
+    to_.cache_[static_cast<std::size_t>(store)] = true;
+    const id cells = input(format::i64, {columns_}, 20);
+    if (ne(value, 1) != columns_ || ne(value, 0) != length)
+        value = g_.view(value, {length, columns_});
+    const id written = write(
+        g_.node(op::set_rows, format::f32, {length, 600}, {value, cells, store}), store, store);
+    if (one_in(8)) strays_.push_back(value);
+    return one_in(2) ? written : g_.view(store, {length, columns_});
 }
 
 id growth::gated(id gate, id up) {

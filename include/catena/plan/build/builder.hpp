@@ -6,6 +6,7 @@
 #include "catena/match/matcher.hpp"
 #include "catena/plan/build/draft.hpp"
 #include "catena/plan/build/group.hpp"
+#include "catena/plan/build/head_planner.hpp"
 #include "catena/plan/build/inside.hpp"
 #include "catena/plan/find/around.hpp"
 #include "catena/plan/find/choices.hpp"
@@ -33,7 +34,8 @@ class plan_builder {
           outputs_(draft_, known, sums_),
           trial_(draft_, choices_, judge_, sums_, weigh_),
           groups_(draft_, choices_, outputs_, trial_),
-          inside_(draft_, known, choices_, outputs_, trial_, groups_, weigh_) {}
+          inside_(draft_, known, choices_, outputs_, trial_, groups_, weigh_),
+          heads_(draft_, known, choices_) {}
 
     /// All steps, and what stays with the engine.
     draft& build() {
@@ -41,8 +43,14 @@ class plan_builder {
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
             switch (g_.kind(i)) {
                 case op::rms_norm:
+                    if (open(i)) heads_.plan_behind(i);
+                    [[fallthrough]];
                 case op::norm:
                     if (open(i)) plan_norm(i);
+                    break;
+                case op::rope:
+                case op::set_rows:
+                    if (open(i)) heads_.plan(i);
                     break;
                 case op::glu:
                 case op::mul:
@@ -78,6 +86,7 @@ class plan_builder {
     group_trial trial_;
     grouper groups_;
     inside_fuser inside_;
+    head_planner heads_;
     std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
 
     /// Readers of a value that no step took. Behind many of them only the next are looked at, not

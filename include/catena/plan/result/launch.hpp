@@ -43,6 +43,10 @@ inline step_args plan::args(int i, void* workspace) const {
     };
     step_args out;
     out.kind = s.what.kind();
+    if (out.kind == skeleton::row && has_heads(s.what.row().needs.stages)) {
+        out.heads = heads_args_[index];
+        return out;
+    }
     if (out.kind == skeleton::row) {
         out.row = row_args_[index];
         quantize_to(out.row, s.chain);

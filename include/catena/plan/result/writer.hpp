@@ -5,6 +5,7 @@
 #include "catena/error/message.hpp"
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/build/draft.hpp"
+#include "catena/plan/find/head_request.hpp"
 #include "catena/plan/find/request.hpp"
 #include "catena/plan/order/slots.hpp"
 
@@ -228,7 +229,11 @@ class plan_writer {
 
         addresses address(view_);
         plan::stored_args args;
-        if (s.what.kind() == skeleton::row) {
+        if (s.what.kind() == skeleton::row && has_heads(s.what.row().needs.stages)) {
+            args.index = static_cast<std::int32_t>(out_.heads_args_.size());
+            out_.heads_args_.push_back(
+                head_arguments(view_, draft_.activations[at(s.chain)].found.values, address));
+        } else if (s.what.kind() == skeleton::row) {
             args.index = static_cast<std::int32_t>(out_.row_args_.size());
             out_.row_args_.push_back(
                 row_arguments(view_, draft_.activations[at(s.chain)].found, address));

@@ -206,8 +206,12 @@ class engine_order {
     /// The value of a node that a step covers.
     value value_of(std::int32_t i) {
         const tensor& t = view_.node(i);
-        if (t.type != format::f32 || t.src[0] == no_tensor) return opaque(i);
+        if (t.src[0] == no_tensor) return opaque(i);
+        if (t.kind == op::set_rows) return stored_rows(i, t);
+        if (t.type != format::f32) return opaque(i);
         switch (t.kind) {
+            case op::rope:
+                return turned_heads(i, t);
             case op::add:
             case op::mul:
                 return elementwise(i, t);
@@ -293,6 +297,35 @@ class engine_order {
         }
         const value first = source(i, 0), second = read(left, writes, repeated);
         return t.kind == op::add ? plus(first, second) : times(first, second);
+    }
+
+    /// Heads [k, count, tokens] of one batch.
+    value turned_heads(std::int32_t i, const tensor& t) const {
+        if (!same(t.src[0], t) || t.src[1] == no_tensor || t.ne[3] != 1) return opaque(i);
+        const rope_numbers n = rope_of(t.params);
+        const tensor& p = view_.at(t.src[1]);
+        const bool placed = p.type == format::i32 && elements(p) == t.ne[2] * n.positions();
+        if (n.pairs == pairing::none || !placed) return opaque(i);
+        if (t.src[2] != no_tensor && !floats(t.src[2])) return opaque(i);
+        const std::uint64_t factors =
+            t.src[2] == no_tensor
+                ? 0
+                : read(left, writes, rows_at(view_.at(t.src[2]).data, n.dims / 2, 1, 0)).hash;
+        return turned(source(i, 0), rotation_of(n), t.ne[0], t.ne[1], source(i, 1).hash, factors);
+    }
+
+    /// Rows [n, tokens], one for each id, in the memory that the node names.
+    value stored_rows(std::int32_t i, const tensor& t) const {
+        if (!floats(t.src[0]) || t.src[1] == no_tensor || t.view_src == no_tensor) return opaque(i);
+        const tensor& rows = view_.at(t.src[0]);
+        const tensor& ids = view_.at(t.src[1]);
+        const bool numbered = (ids.type == format::i64 || ids.type == format::i32) &&
+                              contiguous(ids) && elements(ids) == rows.ne[1];
+        const bool fits = rows.ne[0] == t.ne[0] && rows.ne[2] == 1 && rows.ne[3] == 1 &&
+                          t.ne[2] == 1 && t.ne[3] == 1;
+        if (!numbered || !fits) return opaque(i);
+        return stored(of_tensor(view_.nodes[i]), source(i, 0), t.type, source(i, 1).hash,
+                      ids.type == format::i64);
     }
 
     /// [1, n] again and again: [1, n, times].

@@ -92,7 +92,7 @@ inline void limit_meaning(launch_rules& rules, const row_computation& c, const r
 inline fault beyond(const step& s, const row& r, const row_args& a) {
     const row_policy& p = r.policy.row();
     launch_rules rules(s);
-    rules.block(p.threads, 1, row_shared_bytes(p), 1);
+    rules.block(p.threads, 1, row_shared_bytes(r.computes.row(), p), 1);
     rules.must(a.k > 0, "has no elements", a.k, "a row");
     if (p.values > 0)
         rules.at_most(a.k, std::int64_t{p.threads / rows_of_block(p)} * p.values,
@@ -100,6 +100,46 @@ inline fault beyond(const step& s, const row& r, const row_args& a) {
     if (p.vector) rules.multiple(a.k, 4, "elements of a row");
     limit_activation(rules, a);
     limit_meaning(rules, r.computes.row(), a);
+    return rules.broken;
+}
+
+inline fault beyond(const step& s, const row& r, const heads_args& a) {
+    const row_policy& p = r.policy.row();
+    const row_computation& c = r.computes.row();
+    launch_rules rules(s);
+    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
+    rules.must(a.members >= 1 && a.members <= max_head_members, "are none or too many", a.members,
+               "values with heads");
+    if (rules.broken) return rules.broken;
+    std::int64_t rows = 0;
+    for (std::int32_t i = 0; i < a.members; ++i) {
+        const head_member& m = a.member[i];
+        rules.must(m.first_row == rows, "are not behind those of the values before", m.first_row,
+                   "heads");
+        rows += std::int64_t{m.heads} * a.tokens;
+        rules.must(m.k > 0 && m.heads > 0 && a.tokens > 0, "has no elements", m.k, "a head");
+        rules.at_most(m.k, head_values(p), "elements of a head");
+        if (p.vector) rules.multiple(m.k, 4, "elements of a head");
+        rules.must(m.f32 == nullptr || c.emits.has(format::f32), "is not written by its row", 0,
+                   "f32");
+        const bool turns = a.turn.dims > 0 && a.turn.dims % 2 == 0 && a.turn.first >= 0 &&
+                           a.turn.first % 2 == 0 && a.turn.first + a.turn.dims <= m.k;
+        rules.must(!m.turned || (turns && c.stages.has(stage_kind::rope)),
+                   "are nothing that its row turns", a.turn.dims, "pairs of a head");
+        rules.must(!m.normed || c.stages.has(stage_kind::rms_norm),
+                   "is nothing that its row can do", 0, "the norm of a head");
+        if (m.cache == nullptr) continue;
+        const bool stores = c.stages.has(stage_kind::store) && c.emits.has(m.cache_type) &&
+                            m.cache_type != format::unknown;
+        rules.must(stores, "is nothing that its row stores", static_cast<int>(m.cache_type),
+                   "the format of a cache");
+        if (stores) rules.multiple(m.k, info(m.cache_type).block_elements, "elements of a head");
+        rules.must(m.cache_rows > 0, "has no rows", m.cache_rows, "a cache");
+    }
+    rules.must(rows == a.rows, "are not those of all values", a.rows, "its heads");
+    const std::int64_t in_block = rows_of_block(p);
+    rules.must(std::int64_t{s.config.blocks} == (rows + in_block - 1) / in_block,
+               "do not have all heads", s.config.blocks, "its blocks");
     return rules.broken;
 }
 

@@ -18,7 +18,63 @@ class row_launch : public launch_record {
         if (!wrong) run_row(s, r, a);
     }
 
+    void run(const step& s, const row& r, const heads_args& a, std::int32_t stream) {
+        begin(stream, beyond(s, r, a));
+        for (std::int32_t i = 0; i < a.members && !wrong; ++i) run_heads(r, a, a.member[i]);
+    }
+
   private:
+    /// One value of a launch of heads.
+    void run_heads(const row& r, const heads_args& a, const head_member& m) {
+        const std::size_t first_read = reads.size();
+        const bool vector = r.policy.row().vector;
+        const rows_of n{m.k, m.heads, a.tokens, 1};
+        const std::int64_t values = n.k * n.all();
+        value v = row_operand_at(n, m.x, {m.x_nb1, m.x_nb2, 0}, vector, "heads");
+        if (m.normed) v = normed(term::rms_norm, v, m.eps, n.k);
+        if (m.normed && m.weight != nullptr) {
+            early.push_back({rows_at(m.weight, n.k, 1, 0), "the weight of heads", false});
+            v = times(v, of_rows(this->vector(m.weight, n.k, vector ? 16 : 4, early.back().name),
+                                 n.k, n.all()));
+        }
+        if (m.turned) v = turned(v, a.turn, n.k, n.n1, positions(a), factors(a));
+        v = times(v, m.scale);
+        if (m.f32 != nullptr) {
+            const row_strides at{m.f32_nb1, m.f32_nb2, 0};
+            aligned_rows(n, m.f32, at, vector, "the result");
+            write(lies(n, m.f32, at), v, "the result", first_read);
+        }
+        if (m.cache == nullptr) return;
+        const format_info& f = info(m.cache_type);
+        const std::uint64_t unit = f.block_elements > 1 ? 2
+                                   : vector             ? 4 * std::uint64_t(f.block_bytes)
+                                                        : std::uint64_t(f.block_bytes);
+        aligned(address_of(m.cache), unit, "the cache");
+        aligned(static_cast<std::uint64_t>(m.cache_nb), unit, "rows of the cache");
+        region ids(address_of(m.cache_ids), m.ids_of_64_bits ? 8 : 4);
+        ids.add(a.tokens, m.ids_of_64_bits ? 8 : 4);
+        region cache(address_of(m.cache), f.block_bytes);
+        cache.add(quotient(n.k * n.n1, f.block_elements), f.block_bytes);
+        cache.add(m.cache_rows, m.cache_nb);
+        aligned(address_of(m.cache_ids), m.ids_of_64_bits ? 8 : 4, "numbers of rows");
+        const value numbers = read_at(ids, "numbers of rows");
+        write(cache, stored(read(cache), v, m.cache_type, numbers.hash, m.ids_of_64_bits),
+              "the cache", reads.size());
+        if (values == 0) fail("has no elements", 0, "heads");
+    }
+
+    std::uint64_t positions(const heads_args& a) {
+        aligned(address_of(a.positions), 4, "positions");
+        const bool four = a.turn.pairs == pairing::sections || a.turn.pairs == pairing::interleaved;
+        return read_at(rows_at(a.positions, a.tokens * std::int64_t{four ? 4 : 1}, 1, 0),
+                       "positions")
+            .hash;
+    }
+    std::uint64_t factors(const heads_args& a) {
+        if (a.factors == nullptr) return 0;
+        return vector(a.factors, a.turn.dims / 2, 4, "divisors of angles").hash;
+    }
+
     struct rows_of {
         std::int64_t k, n1, n2, n3;
         std::int64_t all() const { return n1 * n2 * n3; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
+#include "catena/chain/rotation.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -28,6 +29,8 @@ enum class term : std::uint64_t {
     clamped_gate,  ///< swiglu_oai, whose sides do not commute
     matmul,
     picked,  ///< a row for each expert id
+    turned,  ///< heads, by the positions of their tokens
+    stored,  ///< memory of a cache, into which rows were written
     shape
 };
 
@@ -82,6 +85,25 @@ inline value times(const value& v, float number) {
 /// The norm of rows of k: a row times its 1 / rms. A layer_norm subtracts the row's mean first.
 inline value normed(term kind, const value& v, float eps, std::int64_t k) {
     return single(hash_of(kind, v.hash, bits_of(eps), k));
+}
+
+/// Heads of k elements, `count` for each token, turned. `positions` and `factors` are values; of no
+/// factors 0.
+inline value turned(const value& v, const rotation& by, std::int64_t k, std::int64_t count,
+                    std::uint64_t positions, std::uint64_t factors) {
+    std::uint64_t h =
+        hash_of(term::turned, v.hash, by.pairs, by.dims, by.first, k, count, positions, factors);
+    for (const std::int32_t s : by.section) h = mixed(h, static_cast<std::uint64_t>(s));
+    for (const float f :
+         {by.log2_ratio, by.rest, by.scale, by.mix, by.ramp_from, by.ramp_by, by.magnitude})
+        h = mixed(h, bits_of(f));
+    return single(h);
+}
+
+/// What was in a cache, with the rows of a value in place of those that `ids` name, a value.
+inline value stored(const value& before, const value& rows, format type, std::uint64_t ids,
+                    bool of_64_bits) {
+    return single(hash_of(term::stored, before.hash, rows.hash, type, ids, of_64_bits));
 }
 
 /// f(gate), or nothing at all for a plain product. The numbers are those of an engine's own op,

@@ -229,7 +229,9 @@ class verifier {
         const std::int32_t stream = view_.node(one.launch_at).stream;
         const step_args a = plan_.args(s, reinterpret_cast<void*>(workspace_at));
         const bool by_row = a.kind == skeleton::row;
-        if (by_row)
+        if (a.of_heads())
+            rows.run(one, r, a.heads, stream);
+        else if (by_row)
             rows.run(one, r, a.row, stream);
         else
             groups.run(one, r, a, stream);
@@ -243,7 +245,8 @@ class verifier {
             early_.push_back(e);
             early_step_.push_back(s);
         }
-        const bool at_once = by_row && a.row.rows == 1 && has_norm(r.computes.row().stages) &&
+        const bool at_once = by_row && !a.of_heads() && a.row.rows == 1 &&
+                             has_norm(r.computes.row().stages) &&
                              reads_before_it_writes(r.policy.row());
         if (!at_once) check_reads(s, replay);
         if (ok()) check_results(s, replay);

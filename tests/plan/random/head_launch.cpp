@@ -1,0 +1,140 @@
+#include "head_launch.hpp"
+
+#include "arithmetic.hpp"
+#include "operands.hpp"
+
+#include "catena/kernel/layout.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace catena_test {
+namespace {
+
+using catena::format;
+using catena::head_member;
+using catena::heads_args;
+using catena::stage_kind;
+
+class head_launch {
+  public:
+    head_launch(const catena::row& r, const heads_args& a, machine& m)
+        : row_(r), a_(a), machine_(m) {}
+
+    void run() {
+        judge();
+        for (int m = 0; m < a_.members && machine_.fault.empty(); ++m) compute(a_.member[m]);
+    }
+
+  private:
+    const catena::row& row_;
+    const heads_args& a_;
+    machine& machine_;
+
+    void demand(bool fine, const char* what) {
+        if (!fine) machine_.blame(what);
+    }
+
+    void judge() {
+        operands ops(machine_);
+        int rows = 0;
+        for (int i = 0; i < a_.members; ++i) {
+            const head_member& m = a_.member[i];
+            demand(m.first_row == rows, "heads that do not stand behind those before them");
+            rows += m.heads * a_.tokens;
+            judge(m, ops, i);
+        }
+        demand(rows == a_.rows, "heads that are not there");
+        const char* const element_wise[] = {"x", nullptr};
+        ops.check(element_wise);
+    }
+
+    void judge(const head_member& m, operands& ops, int owner) {
+        const catena::row_computation& c = row_.computes.row();
+        const catena::row_policy& p = row_.policy.row();
+        demand(m.k > 0 && m.k <= catena::head_values(p), "a head too long for its policy");
+        demand(!m.normed || c.stages.has(stage_kind::rms_norm), "a norm that the row lacks");
+        demand(!m.turned || c.stages.has(stage_kind::rope), "a turn that the row lacks");
+        demand(m.cache == nullptr || c.emits.has(m.cache_type), "a cache that the row lacks");
+        std::int64_t bits = p.vector && m.k % 4 != 0 ? 4 : 0;
+        const auto heads = [&](const char* name, const void* at, std::int64_t nb1,
+                               std::int64_t nb2) -> operand_range {
+            bits |= reinterpret_cast<std::intptr_t>(at) | (m.heads > 1 ? nb1 : 0) |
+                    (a_.tokens > 1 ? nb2 : 0);
+            return {name,
+                    static_cast<const std::byte*>(at),
+                    std::int64_t{4} * m.k,
+                    {m.heads, a_.tokens, 1},
+                    {nb1, nb2, 0},
+                    owner};
+        };
+        const auto one = [&](const char* name, const void* at,
+                             std::int64_t bytes) -> operand_range {
+            return {name, static_cast<const std::byte*>(at), bytes, {1, 1, 1}, {0, 0, 0}, owner};
+        };
+        ops.read(heads("x", m.x, m.x_nb1, m.x_nb2));
+        if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * m.k), true);
+        if (m.turned) ops.read(one("positions", a_.positions, std::int64_t{4} * positions()));
+        if (m.turned && a_.factors != nullptr)
+            ops.read(one("factors", a_.factors, 2 * a_.turn.dims));
+        if (m.f32 != nullptr) ops.write(heads("f32", m.f32, m.f32_nb1, m.f32_nb2));
+        if (m.cache != nullptr) {
+            bits |= reinterpret_cast<std::intptr_t>(m.cache) | m.cache_nb;
+            ops.read(one("ids", m.cache_ids, std::int64_t{m.ids_of_64_bits ? 8 : 4} * a_.tokens));
+            ops.write(one("cache", m.cache,
+                          (m.cache_rows - 1) * m.cache_nb + std::int64_t{4} * m.k * m.heads));
+            demand(m.cache_type == format::f32, "a cache that no random graph has");
+        }
+        demand(bits % (p.vector ? 16 : 4) == 0, "heads that are not aligned");
+    }
+
+    std::int64_t positions() const {
+        const catena::pairing pairs = a_.turn.pairs;
+        const bool four =
+            pairs == catena::pairing::sections || pairs == catena::pairing::interleaved;
+        return a_.tokens * (four ? 4 : 1);
+    }
+
+    std::int64_t cache_row(const head_member& m, int token) const {
+        return m.ids_of_64_bits ? static_cast<const std::int64_t*>(m.cache_ids)[token]
+                                : static_cast<const std::int32_t*>(m.cache_ids)[token];
+    }
+
+    void compute(const head_member& m) const {
+        const auto k = static_cast<std::size_t>(m.k);
+        std::vector<float> all;
+        for (int t = 0; t < a_.tokens; ++t)
+            for (int h = 0; h < m.heads; ++h) {
+                const float* x = offset(m.x, h * m.x_nb1 + t * m.x_nb2);
+                std::vector<float> v(x, x + k);
+                const float s = m.normed ? scalar::norm_scale(v.data(), m.k, m.eps) : 1;
+                for (std::size_t i = 0; i < k; ++i) {
+                    if (m.normed) v[i] *= s;
+                    if (m.weight != nullptr) v[i] *= m.weight[i];
+                }
+                if (m.turned)
+                    scalar::turn(v.data(), a_.turn, a_.positions, a_.tokens, t, a_.factors);
+                for (float& f : v) f *= m.scale;
+                all.insert(all.end(), v.begin(), v.end());
+            }
+        const float* head = all.data();
+        for (int t = 0; t < a_.tokens; ++t)
+            for (int h = 0; h < m.heads; ++h, head += k) {
+                if (m.f32 != nullptr)
+                    std::copy(head, head + k, offset(m.f32, h * m.f32_nb1 + t * m.f32_nb2));
+                if (m.cache == nullptr) continue;
+                const std::int64_t row = cache_row(m, t);
+                if (row < 0 || row >= m.cache_rows) continue;
+                auto* const to = static_cast<std::byte*>(m.cache) + row * m.cache_nb;
+                std::copy(head, head + k, reinterpret_cast<float*>(to) + h * m.k);
+            }
+    }
+};
+
+}  // namespace
+
+void launch_heads(const catena::row& r, const heads_args& a, machine& m) {
+    head_launch(r, a, m).run();
+}
+
+}  // namespace catena_test
