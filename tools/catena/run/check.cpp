@@ -8,6 +8,7 @@ namespace {
 
 /// Rows or results that a step makes.
 double output_rows(const step_args& a) {
+    if (a.of_heads()) return a.heads.rows;
     if (a.kind == skeleton::row) return a.row.rows;
     double all = 0;
     const auto add = [&all](const auto& group) {
@@ -31,6 +32,7 @@ step_result checker::run(int step) {
     const step_args a = plan_.args(step, workspace_);
     const step_result before = before_launch(step);
     step_result r = !before.launched             ? before
+                    : a.of_heads()               ? run_heads(step, a.heads)
                     : a.kind == skeleton::row    ? run_row(step, a.row)
                     : a.kind == skeleton::matvec ? run_matvec(step, a.matvec)
                                                  : run_matmul(step, a.matmul);

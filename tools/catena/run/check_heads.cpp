@@ -1,0 +1,178 @@
+// Steps of heads: every head of every value runs, and all that is written is compared.
+#include "quantized.hpp"
+
+#include "catena/chain/reference.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace catena::tool {
+namespace {
+
+/// The rounding of a format alone, or little more.
+double limit_of(format cache) {
+    switch (cache) {
+        case format::f16:
+            return 1e-6;
+        case format::bf16:
+            return 2e-5;
+        case format::q8_0:
+            return 1e-4;
+        case format::q4_0:
+            return 2e-2;
+        default:
+            return 1e-7;
+    }
+}
+
+/// Of each token a row of its own, if there are enough.
+std::vector<std::int64_t> rows_for(const heads_args& a, const head_member& m) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t t = 0; t < a.tokens; ++t) rows.push_back(m.cache_rows - 1 - t % m.cache_rows);
+    return rows;
+}
+
+template <class T>
+void write_numbers(machine& on, const void* to, const std::vector<std::int64_t>& values) {
+    const std::vector<T> own(values.begin(), values.end());
+    on.write(const_cast<void*>(to), std::as_bytes(std::span(own)));
+}
+
+/// The heads of a value in memory, token after token.
+class member_data {
+  public:
+    member_data(machine& on, const heads_args& a, const head_member& m) : on_(on), a_(a), m_(m) {}
+
+    std::int64_t rows() const { return std::int64_t{m_.heads} * a_.tokens; }
+
+    template <class F>
+    void each_head(const float* base, std::int64_t nb1, std::int64_t nb2, F f) const {
+        for (std::int64_t t = 0; t < a_.tokens; ++t)
+            for (std::int64_t h = 0; h < m_.heads; ++h)
+                f(reinterpret_cast<const std::byte*>(base) + h * nb1 + t * nb2);
+    }
+
+    void seed(std::uint64_t key) const {
+        std::uint64_t head = 0;
+        each_head(m_.x, m_.x_nb1, m_.x_nb2, [&](const std::byte* at) {
+            write_values(on_, const_cast<std::byte*>(at),
+                         seeded(random_bits(key, head++), m_.k, 0, 1));
+        });
+        if (m_.cache == nullptr) return;
+        if (m_.ids_of_64_bits)
+            write_numbers<std::int64_t>(on_, m_.cache_ids, rows_for(a_, m_));
+        else
+            write_numbers<std::int32_t>(on_, m_.cache_ids, rows_for(a_, m_));
+    }
+
+    std::vector<double> values(const float* base, std::int64_t nb1, std::int64_t nb2) const {
+        std::vector<double> out;
+        each_head(base, nb1, nb2, [&](const std::byte* at) {
+            const auto head = read_values(on_, at, m_.k);
+            out.insert(out.end(), head.begin(), head.end());
+        });
+        return out;
+    }
+
+    void compare(const std::string& of, const chain::outputs& wanted, step_result& to) const {
+        if (m_.f32 != nullptr) {
+            nmse_sum sum;
+            const auto found = values(m_.f32, m_.f32_nb1, m_.f32_nb2);
+            for (std::size_t i = 0; i < found.size(); ++i) sum.add(found[i], wanted.value[i]);
+            to.comparisons.push_back({of + " f32", sum.value(), 1e-7});
+        }
+        if (m_.cache == nullptr) return;
+        nmse_sum sum;
+        const std::int64_t length = std::int64_t{m_.k} * m_.heads;
+        for (const auto& [row, expected] : wanted.stored) {
+            const auto* const at = static_cast<const std::byte*>(m_.cache) + row * m_.cache_nb;
+            const auto bytes = read_bytes(on_, at, row_bytes(m_.cache_type, length));
+            const auto found = decode_row<double>(m_.cache_type, bytes, length);
+            for (std::size_t i = 0; i < found.size(); ++i) sum.add(found[i], expected[i]);
+        }
+        to.comparisons.push_back(
+            {of + " " + catena::name(m_.cache_type), sum.value(), limit_of(m_.cache_type)});
+    }
+
+  private:
+    machine& on_;
+    const heads_args& a_;
+    const head_member& m_;
+};
+
+/// The chain of one value of a step, whose operands others may have.
+lowered_chain chain_of(const head_member& m) {
+    lowered_chain chain;
+    const auto add = [&chain](stage s) { chain.stages[chain.count++] = s; };
+    if (m.normed) add({.kind = stage_kind::rms_norm});
+    if (m.weight != nullptr) add({.kind = stage_kind::mul_weight, .reads = operand::weight});
+    add({.kind = stage_kind::rope});
+    add({.kind = stage_kind::store, .formats = cache_formats});
+    add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+    return chain;
+}
+
+}  // namespace
+
+step_result checker::run_heads(int step, const heads_args& a) {
+    const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    const rope_numbers turn = turn_of(s);
+    const auto by_key = [&](const float* constant, std::int64_t count, float mean) {
+        const std::uint64_t own = random_bits(asked_.seed, where_.key(constant));
+        write_values(on_, const_cast<float*>(constant), seeded(own, count, mean, 0.1f));
+    };
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = 0; i < std::int64_t{a.tokens} * turn.positions(); ++i)
+        positions.push_back(11 + 3 * i);
+    if (a.positions != nullptr) write_numbers<std::int32_t>(on_, a.positions, positions);
+    if (a.factors != nullptr) by_key(a.factors, turn.dims / 2, 2);
+    for (int i = 0; i < a.members; ++i) {
+        member_data(on_, a, a.member[i]).seed(random_bits(key, static_cast<std::uint64_t>(i)));
+        if (a.member[i].weight != nullptr) by_key(a.member[i].weight, a.member[i].k, 1);
+    }
+    std::vector<chain::inputs> all;
+    for (int i = 0; i < a.members; ++i) {
+        const head_member& m = a.member[i];
+        const member_data data(on_, a, m);
+        chain::inputs in;
+        in.k = m.k, in.rows = data.rows(), in.heads = m.heads;
+        in.eps = static_cast<double>(m.eps), in.head_scale = static_cast<double>(m.scale);
+        in.x = data.values(m.x, m.x_nb1, m.x_nb2);
+        const auto vector = [&](std::vector<double>& to, const float* from, std::int64_t count) {
+            if (from == nullptr) return;
+            const auto values = read_values(on_, from, count);
+            to.assign(values.begin(), values.end());
+        };
+        vector(in.weight, m.weight, m.k);
+        if (m.turned) {
+            in.rope = turn;
+            in.positions.assign(positions.begin(), positions.end());
+            vector(in.factors, a.factors, turn.dims / 2);
+        }
+        if (m.cache != nullptr) in.cache_rows = rows_for(a, m);
+        all.push_back(std::move(in));
+    }
+    step_result result;
+    result.fault = launch(step, {});
+    if (!result.fault.empty()) return result;
+    result.computed = a.rows;
+    for (int i = 0; i < a.members; ++i)
+        member_data(on_, a, a.member[i])
+            .compare("heads " + std::to_string(i),
+                     chain::reference(chain_of(a.member[i]), all[static_cast<std::size_t>(i)]),
+                     result);
+    return result;
+}
+
+/// The numbers of the ROPEs that a step covers, which are the same.
+rope_numbers checker::turn_of(const catena::step& s) const {
+    const graph_view view = where_.view();
+    for (const std::int32_t n : plan_.covered(s))
+        if (view.node(n).kind == op::rope) return rope_of(view.node(n).params);
+    return {};
+}
+
+}  // namespace catena::tool
