@@ -233,6 +233,34 @@ double nmse(const std::vector<std::byte>& expected, const std::vector<std::byte>
     return size == 0 ? std::numeric_limits<double>::infinity() : error / size;
 }
 
+namespace {
+
+/// The f32 values of a tensor's bytes.
+std::vector<std::byte> as_f32(const ggml_tensor* t, const std::vector<std::byte>& bytes) {
+    if (t->type == GGML_TYPE_F32) return bytes;
+    std::vector<std::byte> out(sizeof(float) * static_cast<std::size_t>(ggml_nelements(t)));
+    ggml_get_type_traits(t->type)->to_float(bytes.data(), reinterpret_cast<float*>(out.data()),
+                                            ggml_nelements(t));
+    return out;
+}
+
+/// How far a row step's result may be from ggml's: of a cache, by values that round the other way.
+double allowed_of(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_Q4_0:
+            return 1e-3;
+        case GGML_TYPE_Q8_0:
+            return 1e-5;
+        case GGML_TYPE_BF16:
+        case GGML_TYPE_F16:
+            return 1e-6;
+        default:
+            return 1e-7;
+    }
+}
+
+}  // namespace
+
 verdict judge(graph& reference, const outcome& seen) {
     const ggml_backend_buffer_ptr buffer(ggml_backend_alloc_ctx_tensors_from_buft(
         reference.nodes_context(), ggml_backend_cpu_buffer_type()));
@@ -259,9 +287,13 @@ verdict judge(graph& reference, const outcome& seen) {
         }
         const std::vector<std::byte> expected = bytes_of(node);
         ++(by_step ? out.step_nodes : out.engine_nodes);
-        const double error = by_step ? nmse(expected, found) : expected == found ? 0 : 1;
+        const double error = by_step             ? nmse(as_f32(node, expected), as_f32(node, found))
+                             : expected == found ? 0
+                                                 : 1;
         const bool by_matmul = seen.by_matmul[static_cast<std::size_t>(i)];
-        const double allowed = !by_step ? 0 : by_matmul ? 5e-4 * std::max(matmuls, 1) : 1e-7;
+        const double allowed = !by_step    ? 0
+                               : by_matmul ? 5e-4 * std::max(matmuls, 1)
+                                           : allowed_of(node->type);
         if (!(error <= allowed) && out.wrong.empty())
             out.wrong = what + (by_step ? " of a step: NMSE " + std::to_string(error)
                                         : " of the engine: other bytes");

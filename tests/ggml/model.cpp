@@ -67,6 +67,7 @@ model::model(const architecture& a, unsigned seed) : shape_(a), context_(context
         for (const char* name : {"gate", "up", "down"})
             if (a.factors) add(layer + name + "_factors", GGML_TYPE_F32, a.experts);
     }
+    if (a.divided) add("factors", GGML_TYPE_F32, (a.turned > 0 ? a.turned : a.head_size) / 2);
     add("output_norm", GGML_TYPE_F32, a.hidden);
     add("output", a.output, a.hidden, a.vocabulary);
     buffer_.reset(
@@ -86,10 +87,10 @@ void model::add(const std::string& name, ggml_type type, int64_t k, int64_t rows
 void model::fill(unsigned seed) {
     std::mt19937 engine(seed);
     for (const auto& [name, t] : weights_) {
-        const bool is_norm = name.find("norm") != std::string::npos;
-        const float scale = is_norm ? 0.5f : std::sqrt(3.0f / static_cast<float>(t->ne[0]));
+        const bool near_one = name.find("norm") != std::string::npos || name == "factors";
+        const float scale = near_one ? 0.5f : std::sqrt(3.0f / static_cast<float>(t->ne[0]));
         std::vector<float> values = numbers(engine, ggml_nelements(t), scale);
-        if (is_norm)
+        if (near_one)
             for (float& x : values) x += 1.0f;
         const ggml_type type = types_.at(name);
         std::vector<std::uint8_t> bytes = encoded(type, values, t->ne[0]);
@@ -114,14 +115,14 @@ graph::graph(const model& m, int tokens, unsigned seed)
     };
     ggml_context* c = state_.get();
     embeddings_ = input("embeddings", ggml_new_tensor_2d(c, GGML_TYPE_F32, a.hidden, tokens));
-    positions_ = input("positions", ggml_new_tensor_1d(c, GGML_TYPE_I32, tokens));
-    cells_ = input("cells", ggml_new_tensor_1d(c, GGML_TYPE_I64, tokens));
+    positions_ =
+        input("positions", ggml_new_tensor_1d(c, GGML_TYPE_I32, tokens * positions_of_token()));
+    cells_ = input("cells", ggml_new_tensor_1d(c, a.cells, tokens));
     mask_ = input("mask", ggml_new_tensor_2d(c, GGML_TYPE_F16, a.context, tokens));
     for (int i = 0; i < a.layers; ++i)
         for (const char* which : {"keys", "values"}) {
             const std::string name = layer_name(i) + which;
-            caches_[name] =
-                ggml_new_tensor_2d(c, GGML_TYPE_F16, a.kv_heads * a.head_size, a.context);
+            caches_[name] = ggml_new_tensor_2d(c, a.cache, a.kv_heads * a.head_size, a.context);
             ggml_set_name(caches_[name], name.c_str());
         }
     state_buffer_.reset(
@@ -137,10 +138,14 @@ void graph::fill(unsigned seed) {
     const std::vector<float> x = numbers(engine, ggml_nelements(embeddings_), 1.0f);
     ggml_backend_tensor_set(embeddings_, x.data(), 0, ggml_nbytes(embeddings_));
     for (int i = 0; i < tokens_; ++i) {
-        const std::int32_t position = past + i;
-        const std::int64_t cell = position;
-        ggml_backend_tensor_set(positions_, &position, static_cast<std::size_t>(i) * 4, 4);
-        ggml_backend_tensor_set(cells_, &cell, static_cast<std::size_t>(i) * 8, 8);
+        for (int p = 0; p < positions_of_token(); ++p) {
+            const std::int32_t position = past + i + 5 * p;
+            const int at = p * tokens_ + i;
+            ggml_backend_tensor_set(positions_, &position, static_cast<std::size_t>(at) * 4, 4);
+        }
+        const std::int64_t cell = past + i;  // its first bytes are those of an i32
+        const std::size_t size = ggml_type_size(cells_->type);
+        ggml_backend_tensor_set(cells_, &cell, static_cast<std::size_t>(i) * size, size);
     }
     std::vector<ggml_fp16_t> mask;
     for (int i = 0; i < tokens_; ++i)
@@ -149,7 +154,7 @@ void graph::fill(unsigned seed) {
     ggml_backend_tensor_set(mask_, mask.data(), 0, ggml_nbytes(mask_));
     for (const auto& [name, cache] : caches_) {
         const auto bytes =
-            encoded(GGML_TYPE_F16, numbers(engine, ggml_nelements(cache), 1.0f), cache->ne[0]);
+            encoded(cache->type, numbers(engine, ggml_nelements(cache), 1.0f), cache->ne[0]);
         ggml_backend_tensor_set(cache, bytes.data(), 0, bytes.size());
     }
 }
@@ -179,8 +184,19 @@ ggml_tensor* graph::heads(ggml_tensor* x, int count, const std::string& norm_wei
     const architecture& a = model_.shape();
     x = ggml_reshape_3d(nodes_.get(), x, a.head_size, count, tokens_);
     if (a.head_norms) x = norm(x, norm_weight);
-    return ggml_rope_ext(nodes_.get(), x, positions_, nullptr, a.head_size, 0, 0, 10000.0f, 1.0f,
-                         0.0f, 1.0f, 32.0f, 1.0f);
+    const int turned = a.turned > 0 ? a.turned : a.head_size;
+    ggml_tensor* factors = a.divided ? model_.weight("factors") : nullptr;
+    const float scale = a.yarn ? 0.125f : 1.0f, mix = a.yarn ? 1.0f : 0.0f;
+    int sections[4] = {turned / 8, turned / 8, turned / 8, turned / 8};
+    if (positions_of_token() == 4)
+        return ggml_rope_multi(nodes_.get(), x, positions_, factors, turned, sections, a.turn, 4096,
+                               10000.0f, scale, mix, 1.0f, 32.0f, 1.0f);
+    return ggml_rope_ext(nodes_.get(), x, positions_, factors, turned, a.turn, 4096, 10000.0f,
+                         scale, mix, 1.0f, 32.0f, 1.0f);
+}
+
+int graph::positions_of_token() const {
+    return (model_.shape().turn & GGML_ROPE_TYPE_MROPE) != 0 ? 4 : 1;
 }
 
 /// The weight of Q, K or V, `part`, or the rows of the one weight that are that.
@@ -214,6 +230,7 @@ ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
         q = ggml_add(c, q, ggml_scale(c, delta, 0.5f));
     }
     q = heads(q, a.heads, layer + "q_norm");
+    if (a.scaled_q) q = ggml_scale(c, q, 0.5f);
     ggml_tensor* k =
         heads(ggml_mul_mat(c, part_of_qkv(layer, 'k'), x), a.kv_heads, layer + "k_norm");
     ggml_tensor* v = ggml_mul_mat(c, part_of_qkv(layer, 'v'), x);

@@ -16,12 +16,18 @@ struct architecture {
     bool factors = false;       ///< of experts, each matrix has one
     int streams = 1;  ///< in which the tokens come where they pass a matrix of each head, if they
                       ///< can be dealt to so many
-    bool flash = false;       ///< attention as one op
-    bool head_norms = false;  ///< norms of Q and K, per head
-    int lora_rank = 0;        ///< 0: none; else an adapter beside Q
-    bool precise = false;     ///< Q's activation may not be quantized
-    bool one_qkv = false;     ///< Q, K and V are views of one weight, of type `q`
-    bool absorbed = false;    ///< Q passes a matrix of each head, as with latent attention
+    bool flash = false;                ///< attention as one op
+    bool head_norms = false;           ///< norms of Q and K, per head
+    int turn = GGML_ROPE_TYPE_NORMAL;  ///< with sections, a token has four positions
+    int turned = 0;                    ///< elements of a head that are turned; 0: all
+    bool yarn = false;                 ///< angles are mixed, and K and Q grow
+    bool divided = false;              ///< angles are divided by numbers of the model
+    bool scaled_q = false;             ///< Q is scaled behind its turn
+    ggml_type cache = GGML_TYPE_F16, cells = GGML_TYPE_I64;
+    int lora_rank = 0;      ///< 0: none; else an adapter beside Q
+    bool precise = false;   ///< Q's activation may not be quantized
+    bool one_qkv = false;   ///< Q, K and V are views of one weight, of type `q`
+    bool absorbed = false;  ///< Q passes a matrix of each head, as with latent attention
     ggml_type q = GGML_TYPE_Q4_K, k = GGML_TYPE_Q4_K, v = GGML_TYPE_Q6_K, o = GGML_TYPE_Q4_K;
     ggml_type up = GGML_TYPE_Q4_K, down = GGML_TYPE_Q4_K, output = GGML_TYPE_Q6_K;
     /// Weights lie in memory as f32, with the values that those types give them.
@@ -78,6 +84,7 @@ class graph {
     ggml_tensor* attention(ggml_tensor* x, const std::string& layer);
     ggml_tensor* attend(ggml_tensor* q, ggml_tensor* keys, ggml_tensor* values);
     ggml_tensor* heads(ggml_tensor* x, int count, const std::string& norm_weight);
+    int positions_of_token() const;
     ggml_tensor* dense(ggml_tensor* x, const std::string& layer);
     ggml_tensor* mixture(ggml_tensor* x, const std::string& layer);
     void fill(unsigned seed);

@@ -92,6 +92,39 @@ architecture qwen3_moe_bf16() {
     return a;
 }
 
+architecture in_quantized_caches() {
+    architecture a = llama_q8_0();
+    a.turn = GGML_ROPE_TYPE_NEOX;
+    a.yarn = true;
+    a.cache = GGML_TYPE_Q8_0;
+    a.cells = GGML_TYPE_I32;
+    return a;
+}
+
+architecture in_small_caches() {
+    architecture a = qwen3();
+    a.turned = 32;
+    a.divided = true;
+    a.scaled_q = true;
+    a.cache = GGML_TYPE_Q4_0;
+    return a;
+}
+
+architecture with_sections() {
+    architecture a = qwen3();
+    a.turn = GGML_ROPE_TYPE_MROPE;
+    a.cache = GGML_TYPE_BF16;
+    return a;
+}
+
+architecture with_turns_of_sections() {
+    architecture a = llama();
+    a.turn = GGML_ROPE_TYPE_IMROPE;
+    a.cache = GGML_TYPE_F32;
+    a.flash = true;
+    return a;
+}
+
 struct subject {
     const char* name;
     architecture (*shape)();
@@ -108,7 +141,11 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"qwen3moe, a factor for each expert", factors_of_experts},
                                 {"a matrix for each head, two streams", in_two_streams},
                                 {"a matrix for each head, four streams", in_four_streams},
-                                {"a precise Q, a matrix for each head", latent}};
+                                {"a precise Q, a matrix for each head", latent},
+                                {"YaRN, halves, caches in q8_0", in_quantized_caches},
+                                {"parts of heads, caches in q4_0", in_small_caches},
+                                {"sections, caches in bf16", with_sections},
+                                {"sections in turns, caches in f32", with_turns_of_sections}};
 
 /// Is it a matmul of a weight of numbers, not of a cache? No table row has rows of another length.
 bool of_numbers(const ggml_tensor* t) {
