@@ -92,6 +92,7 @@ namespace CATENA_NAMESPACE {
     X(epilogue_apart,                                                                              \
       "what follows it stays with the engine: node {have} shares its memory, or no row does it")   \
     X(norm_shared, "others than the matrices of one launch read the norm")                         \
+    X(norm_of_heads, "it is of heads on their way to attention")                                   \
     X(no_norm_inside, "no row makes this norm inside a launch of its readers")                     \
     X(norm_split, "it and its readers cannot be one launch: memory or what follows them forbids")  \
     X(norm_slower,                                                                                 \

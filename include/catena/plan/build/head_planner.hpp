@@ -81,6 +81,10 @@ class head_planner {
         if (launches < 2 || read_each_other(some)) return {node, reason::one_launch};
         catena::step& s = draft_.begin(false);
         const row_problem what = problem_of(view_, some);
+        if (what.rows > max_values) {
+            draft_.abandon();
+            return {node, reason::too_large, what.rows, max_values};
+        }
         s.what = what;
         s.chain = static_cast<std::int32_t>(draft_.activations.size());
         const picked& found = rows_.pick(what);
@@ -97,6 +101,8 @@ class head_planner {
         }
         const std::int32_t maker = draft_.accept();
         draft_.add_activation(known_.heads, as_match(std::move(some), what.needs.stages), maker);
+        if (has_norm(what.needs.stages))
+            draft_.activations.back().norm_apart = {node, reason::norm_of_heads};
         return {};
     }
 
