@@ -80,6 +80,18 @@ TEST_CASE("everything that planning reads is in the fingerprint", "[cache]") {
     CHECK_FALSE(before == fingerprint_of(swapped.view()));
 }
 
+TEST_CASE("every number of a ROPE is in the fingerprint", "[cache]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {64, 2, 3});
+    const id t = g.node(op::rope, format::f32, {64, 2, 3}, {x, g.input(format::i32, {3})});
+    const fingerprint before = fingerprint_of(g.view());
+    for (std::int32_t& word : g[t].params) {
+        word ^= 1;
+        CHECK_FALSE(fingerprint_of(g.view()) == before);
+        word ^= 1;
+    }
+}
+
 TEST_CASE("a view without the tensors that it counts is refused as ever", "[cache]") {
     plan_cache cache(planner{toy_table()});
     graph_view view;
