@@ -76,7 +76,7 @@ CATENA_FN real power_of(real n, real high, real low) {
     return e * two_to(power + static_cast<int>(bits_of(shifted) - 0x4b400000u));
 }
 
-/// The sine and the cosine of an angle in radians, each within 1e-7 up to 2^20, and 4e-6 up to
+/// The sine and the cosine of an angle in radians, each within 1e-7 up to 2^20, and 2e-5 up to
 /// 2^31. Of infinity and NaN neither is a finite number.
 struct direction {
     real sine, cosine;
