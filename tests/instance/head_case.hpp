@@ -35,6 +35,7 @@ struct head_case {
     int cache_rows = 8;
     int offset = 0;  ///< bytes by which operands are misaligned
     bool nan = false;
+    bool alike = false;         ///< all values have the same magnitude
     bool check_numbers = true;  ///< against the reference
 };
 

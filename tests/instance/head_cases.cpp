@@ -129,6 +129,9 @@ std::vector<head_case> head_cases(const row_computation& computes, const row_pol
          .tokens = 2,
          .rope = plain(pairing::halves, k),
          .nan = true});
+    add({.what = "of values alike in magnitude the first is -8",
+         .values = {{.k = k, .heads = 3, .written = true, .cache = format::q4_0}},
+         .alike = true});
     if (how.vector) return all;
     add({.what = "elements that no quad holds, at any address",
          .values = {{.k = 2 * 37,
