@@ -62,7 +62,7 @@ TEST_CASE("Every kind of fault that is put into a finished plan is found") {
     constexpr std::size_t places = 5;  // of a plan, for each kind
     std::map<std::string, int> put;
     for (const std::string& path : graph_files()) {
-        if (path.find("llama") != std::string::npos) continue;  // nothing that others have not
+        if (path.find("llama-3.1") != std::string::npos) continue;  // nothing that others have not
         const proved_graph g(path);
         for (const fault& f : faults()) {
             const std::size_t steps = g.made.steps().size();

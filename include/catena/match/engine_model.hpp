@@ -11,7 +11,7 @@ namespace CATENA_NAMESPACE {
 
 class graph_index;
 struct graph_view;
-struct heads;
+struct head_chain;
 struct match;
 
 /// Functions of a graph alone: equal graphs get equal answers. They may run on several threads.
@@ -28,7 +28,7 @@ struct engine_model {
 
     /// The engine's launches for the nodes of heads. They are taken from an engine that needs two
     /// or more for those that one step could take.
-    int (*head_launches)(const graph_view& view, const heads& h);
+    int (*head_launches)(const graph_view& view, const head_chain& h);
 
     /// With this version of the engine: when the kernels of the node at `position` are done, is all
     /// done that was launched before them?

@@ -69,7 +69,7 @@ inline bool fused_with_norm(const graph_view& view, const match& m, const taken_
 }
 
 /// Does ggml-cuda store heads in the launch that turns them?
-inline bool stores_with_turn(const graph_view& view, const heads& h) {
+inline bool stores_with_turn(const graph_view& view, const head_chain& h) {
     const pairing pairs = h.turn.numbers.pairs;
     const tensor& t = view.node(h.store);
     return (pairs == pairing::neighbors || pairs == pairing::halves) && h.scaled < 0 &&
@@ -79,7 +79,7 @@ inline bool stores_with_turn(const graph_view& view, const heads& h) {
 
 /// ggml-cuda's launches for heads: one norms, turns and stores them. A norm that the heads do not
 /// have is in the launch of its ROPE already.
-inline int ggml_cuda_head_launches(const graph_view& view, const heads& h) {
+inline int ggml_cuda_head_launches(const graph_view& view, const head_chain& h) {
     const std::int32_t x = h.rope < 0 ? no_tensor : view.node(h.rope).src[0];
     const bool normed_apart = h.norm < 0 && x != no_tensor && view.at(x).kind == op::mul;
     int launches = h.rope >= 0 && !normed_apart ? 1 : 0;
@@ -122,7 +122,7 @@ inline constexpr engine_model node_by_node{
     [](const graph_view&, const match& m) {
         return static_cast<int>(m.taken.size() + m.experts.nodes.size());
     },
-    [](const graph_view&, const heads& h) {
+    [](const graph_view&, const head_chain& h) {
         int nodes = 0;
         h.each_node([&nodes](std::int32_t) { ++nodes; });
         return nodes;

@@ -25,8 +25,8 @@ class head_finder {
 
     /// The heads that belong to a ROPE or a SET_ROWS. A SET_ROWS of what a ROPE made belongs to
     /// that ROPE.
-    heads of(std::int32_t node) const {
-        heads h;
+    head_chain of(std::int32_t node) const {
+        head_chain h;
         h.why.node = node;
         if (g_.kind(node) == op::rope)
             turned(node, h);
@@ -40,8 +40,8 @@ class head_finder {
     /// The heads at a node, and others behind it of as many tokens that one launch could take with
     /// them. `open(position)`: does no step cover it?
     template <class Open>
-    std::vector<heads> group(std::int32_t node, const Open& open) const {
-        std::vector<heads> all;
+    std::vector<head_chain> group(std::int32_t node, const Open& open) const {
+        std::vector<head_chain> all;
         all.reserve(max_head_members);
         const std::int32_t end = std::min(view_.node_count, node + reach);
         const head_turn* turn = nullptr;  // of those that were found
@@ -49,9 +49,9 @@ class head_finder {
             const op kind = g_.kind(i);
             if (kind == op::flash_attn_ext || kind == op::soft_max) break;
             if ((kind != op::rope && kind != op::set_rows) || !open(i)) continue;
-            const auto has = [i](const heads& h) { return h.store == i; };
+            const auto has = [i](const head_chain& h) { return h.store == i; };
             if (std::any_of(all.begin(), all.end(), has)) continue;
-            const heads h = of(i);
+            const head_chain h = of(i);
             if (all.empty() && h.why.found()) return {h};
             const bool joins = !h.why.found() && (all.empty() || same_tokens(all.front(), h)) &&
                                (turn == nullptr || h.rope < 0 || *turn == h.turn) &&
@@ -73,17 +73,17 @@ class head_finder {
     const graph_view& view_;
 
     template <class Open>
-    static bool all_open(const heads& h, const Open& open) {
+    static bool all_open(const head_chain& h, const Open& open) {
         bool all = true;
         h.each_node([&](std::int32_t n) { all = all && open(n); });
         return all;
     }
-    bool same_tokens(const heads& a, const heads& b) const {
-        const auto stream = [&](const heads& h) { return view_.node(h.why.node).stream; };
+    bool same_tokens(const head_chain& a, const head_chain& b) const {
+        const auto stream = [&](const head_chain& h) { return view_.node(h.why.node).stream; };
         return a.tokens == b.tokens && stream(a) == stream(b);
     }
 
-    void turned(std::int32_t node, heads& h) const {
+    void turned(std::int32_t node, head_chain& h) const {
         const tensor& t = view_.node(node);
         const bool divided = t.src[2] != no_tensor;
         h.rope = node;
@@ -106,7 +106,7 @@ class head_finder {
     }
 
     /// Numbers that turn some pairs of a head, and the tensors that say how.
-    reason check_turn(const tensor& t, const heads& h) const {
+    reason check_turn(const tensor& t, const head_chain& h) const {
         const rope_numbers& n = h.turn.numbers;
         if (n.pairs == pairing::none) return reason::rope_mode;
         for (const int word : {5, 6, 7, 8, 9, 10})
@@ -135,7 +135,7 @@ class head_finder {
     }
 
     /// What is turned or stored: x itself, or its norm, which only `reader` reads.
-    obstacle read_from(std::int32_t reader, std::int32_t value, heads& h) const {
+    obstacle read_from(std::int32_t reader, std::int32_t value, head_chain& h) const {
         const std::int32_t maker = g_.position(value);
         if (maker >= 0 && g_.only_reader(value).node == reader) {
             if (g_.kind(maker) == op::mul) weighted_norm(maker, h);
@@ -148,7 +148,7 @@ class head_finder {
         return rows_fit(g_, reader, value);
     }
 
-    void norm(std::int32_t node, heads& h) const {
+    void norm(std::int32_t node, head_chain& h) const {
         const tensor& n = view_.node(node);
         const bool fits = !node_fits(g_, node, 1).found() && n.ne[0] == h.k && n.ne[1] == h.count &&
                           n.ne[2] == h.tokens && n.ne[3] == 1 &&
@@ -159,7 +159,7 @@ class head_finder {
         std::memcpy(&h.eps, &n.params[0], sizeof h.eps);
     }
 
-    void weighted_norm(std::int32_t mul, heads& h) const {
+    void weighted_norm(std::int32_t mul, head_chain& h) const {
         const tensor& t = view_.node(mul);
         if (node_fits(g_, mul, 2).found() || t.ne[0] != h.k) return;
         for (const int slot : {0, 1}) {
@@ -174,7 +174,7 @@ class head_finder {
         }
     }
 
-    void scale_behind(heads& h) const {
+    void scale_behind(head_chain& h) const {
         const std::int32_t node = g_.only_reader(view_.nodes[h.rope]).node;
         if (node < 0 || g_.kind(node) != op::scale || engine_fuses(g_, node)) return;
         const number_of by = scale_at(g_, node);
@@ -185,7 +185,7 @@ class head_finder {
     }
 
     /// The SET_ROWS of the value, if there is one that fits, and whether others read it.
-    void stored_behind(heads& h) const {
+    void stored_behind(head_chain& h) const {
         const std::int32_t value = view_.nodes[h.made_by()];
         for (const use& u : g_.readers(value)) {
             const std::int32_t rows = view_.node(u.node).src[u.slot];
@@ -202,7 +202,7 @@ class head_finder {
     }
 
     /// Does a SET_ROWS write one row of a cache for each token?
-    reason check_store(std::int32_t node, const heads& h) const {
+    reason check_store(std::int32_t node, const head_chain& h) const {
         const tensor& t = view_.node(node);
         if ((t.flags & flag_compute) == 0) return reason::not_computed;
         if (!cache_formats.has(t.type)) return reason::cache_format;
@@ -226,7 +226,7 @@ class head_finder {
     }
 
     /// A value that is only stored, such as V: its rows are cut into heads of any length.
-    void stored(std::int32_t node, heads& h) const {
+    void stored(std::int32_t node, head_chain& h) const {
         const tensor& t = view_.node(node);
         h.store = node;
         if (t.src[0] == no_tensor || elements(t) == 0) {

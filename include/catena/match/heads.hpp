@@ -22,7 +22,7 @@ inline bool operator==(const head_turn& a, const head_turn& b) {
 
 /// The heads of one value, and the nodes of its chain, which are at most RMS_NORM, MUL, ROPE, SCALE
 /// and SET_ROWS. Nodes by position; -1: there is none.
-struct heads {
+struct head_chain {
     obstacle why;  ///< why no launch takes them
     std::int32_t x = no_tensor;
     row_strides at;                 ///< of x: head to head, token to token

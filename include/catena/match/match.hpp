@@ -32,12 +32,12 @@ class row_operands {
 };
 
 struct match {
-    obstacle why;                   ///< why.why is none when the chain fits
-    stage_set stages = {};          ///< what makes the value; empty: somebody else does
-    std::int32_t node = -1;         ///< position: its norm, or what makes a gated value
-    std::vector<taken_node> taken;  ///< in the order in which the value passes them
-    std::vector<heads> values;      ///< of a launch of heads, which has no other operands
-    combination experts;            ///< what x and the residual join, with nodes of its own
+    obstacle why;                    ///< why.why is none when the chain fits
+    stage_set stages = {};           ///< what makes the value; empty: somebody else does
+    std::int32_t node = -1;          ///< position: its norm, or what makes a gated value
+    std::vector<taken_node> taken;   ///< in the order in which the value passes them
+    std::vector<head_chain> values;  ///< of a launch of heads, which has no other operands
+    combination experts;             ///< what x and the residual join, with nodes of its own
     row_operands reads;
     row_params params;
     std::int32_t sum = -1;                ///< position of the sum that a norm reads, or -1

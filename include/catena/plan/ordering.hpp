@@ -225,15 +225,15 @@ void keep_heads(const graph_index& g, const Keep& keep) {
     const auto open = [&taken](std::int32_t i) { return taken[static_cast<std::size_t>(i)] == 0; };
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         if ((g.kind(i) != op::rope && g.kind(i) != op::set_rows) || !open(i)) continue;
-        const std::vector<heads> all = find.group(i, open);
+        const std::vector<head_chain> all = find.group(i, open);
         if (all.empty() || all.front().why.found()) continue;
         std::int32_t last = i;
-        for (const heads& h : all)
+        for (const head_chain& h : all)
             h.each_node([&](std::int32_t n) {
                 taken[static_cast<std::size_t>(n)] = 1;
                 last = std::max(last, n);
             });
-        for (const heads& h : all) {
+        for (const head_chain& h : all) {
             for (const std::int32_t t : {h.x, h.turn.positions, h.turn.factors}) keep(t, last);
             if (h.store >= 0) keep(g.view.node(h.store).src[1], last);
         }

@@ -30,7 +30,7 @@ class head_planner {
     void plan(std::int32_t node) {
         if (known_.heads < 0 || !tried_.insert(node).second) return;
         const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
-        std::vector<heads> all = find_.group(node, open);
+        std::vector<head_chain> all = find_.group(node, open);
         if (all.empty()) return;
         obstacle why = all.front().why.found() ? all.front().why : try_all(all);
         if (!why.found() || why.why == reason::taken) return;
@@ -49,7 +49,7 @@ class head_planner {
     std::unordered_set<std::int32_t> tried_;
 
     /// All of them; else without the first, or the last, and so on.
-    obstacle try_all(const std::vector<heads>& all) {
+    obstacle try_all(const std::vector<head_chain>& all) {
         obstacle first;
         for (std::size_t count = all.size(); count > 0; --count)
             for (std::size_t from = 0; from + count <= all.size(); ++from) {
@@ -62,21 +62,21 @@ class head_planner {
     }
 
     /// Is what one of them starts from made by another? It is there when the launch is done.
-    bool read_each_other(const std::vector<heads>& some) const {
+    bool read_each_other(const std::vector<head_chain>& some) const {
         const auto makes = [&](std::int32_t maker) {
-            return std::any_of(some.begin(), some.end(), [maker](const heads& h) {
+            return std::any_of(some.begin(), some.end(), [maker](const head_chain& h) {
                 bool found = false;
                 h.each_node([&](std::int32_t n) { found = found || n == maker; });
                 return found;
             });
         };
         return std::any_of(some.begin(), some.end(),
-                           [&](const heads& h) { return makes(g_.position(g_.root(h.x))); });
+                           [&](const head_chain& h) { return makes(g_.position(g_.root(h.x))); });
     }
 
-    obstacle step(std::vector<heads> some) {
+    obstacle step(std::vector<head_chain> some) {
         int launches = 0;
-        for (const heads& h : some) launches += engine_of(view_).head_launches(view_, h);
+        for (const head_chain& h : some) launches += engine_of(view_).head_launches(view_, h);
         const std::int32_t node = some.front().why.node;
         if (launches < 2 || read_each_other(some)) return {node, reason::one_launch};
         catena::step& s = draft_.begin(false);
@@ -107,9 +107,9 @@ class head_planner {
     }
 
     /// As a plan reports it: by the first value.
-    match as_match(std::vector<heads>&& some, stage_set stages) const {
+    match as_match(std::vector<head_chain>&& some, stage_set stages) const {
         match m;
-        const heads& first = some.front();
+        const head_chain& first = some.front();
         m.stages = stages;
         m.node = first.made_by() >= 0 ? first.made_by() : first.store;
         m.activation = view_.nodes[m.node];

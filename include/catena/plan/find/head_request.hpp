@@ -13,7 +13,7 @@ namespace CATENA_NAMESPACE {
 
 /// The largest power of two up to 16 that divides all that a row reads and writes of the heads, as
 /// if elements had 4 bytes. Blocks of a cache lie at any multiple of 2.
-inline int alignment_of(const graph_view& view, const heads& h) {
+inline int alignment_of(const graph_view& view, const head_chain& h) {
     std::uint64_t bits = 16;
     const auto reaches = [&](std::int32_t tensor, std::uint64_t strides, unsigned size) {
         const auto at = static_cast<std::uint64_t>(base_alignment(view.at(tensor)));
@@ -39,9 +39,9 @@ inline int alignment_of(const graph_view& view, const heads& h) {
 }
 
 /// What the row step of these heads must compute.
-inline row_problem problem_of(const graph_view& view, const std::vector<heads>& all) {
+inline row_problem problem_of(const graph_view& view, const std::vector<head_chain>& all) {
     row_problem p;
-    for (const heads& h : all) {
+    for (const head_chain& h : all) {
         const std::int64_t rows = h.count * h.tokens;
         stage_set& stages = p.needs.stages;
         if (h.norm >= 0) stages = stages | stage_kind::rms_norm;
@@ -60,11 +60,11 @@ inline row_problem problem_of(const graph_view& view, const std::vector<heads>& 
     return p;
 }
 
-inline heads_args head_arguments(const graph_view& view, const std::vector<heads>& all,
+inline heads_args head_arguments(const graph_view& view, const std::vector<head_chain>& all,
                                  addresses& at) {
     heads_args a;
     a.tokens = static_cast<std::int32_t>(all.front().tokens);
-    for (const heads& h : all) {
+    for (const head_chain& h : all) {
         head_member& m = a.member[a.members++];
         m.x = at.floats(h.x);
         m.x_nb1 = h.at.nb1, m.x_nb2 = h.at.nb2;
@@ -100,9 +100,10 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<heads
 }
 
 /// Lets a step cover the nodes of heads. A SET_ROWS reads nothing of the cache that it writes into.
-inline void cover_heads(const graph_index& g, const std::vector<heads>& all, trial_step& trial) {
+inline void cover_heads(const graph_index& g, const std::vector<head_chain>& all,
+                        trial_step& trial) {
     constexpr unsigned cache = 1u << 2;
-    for (const heads& h : all) {
+    for (const head_chain& h : all) {
         std::int32_t before = -1;
         h.each_node([&](std::int32_t n) {
             unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
