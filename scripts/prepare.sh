@@ -91,14 +91,12 @@ install_ggml_cuda() {
 }
 
 # libllama on the CPU, unmodified, from the sources that install_ggml leaves: the test llama_decode runs models with it.
-# What computes is ggml: libllama itself is compiled in less time with -O1.
 install_llama() {
     local prefix=build/libllama
     [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
     echo "building in $prefix: libllama of llama-cpp-python $llama_cpp_python"
     mkdir -p "$prefix"
     { cmake -G Ninja -S cmake/llama -B "$prefix" -DLLAMA_SOURCE="$PWD/$llama" -DCMAKE_BUILD_TYPE=Release \
-          -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
           -DCMAKE_PREFIX_PATH="$PWD/build/ggml" &&
       cmake --build "$prefix" -j "$(nproc)"; } > "$prefix/log" || { tail -n 40 "$prefix/log"; return 1; }
     echo "$llama_cpp_python" > "$prefix/installed"
