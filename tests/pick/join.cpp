@@ -167,3 +167,12 @@ TEST_CASE("The stamp of a table depends on everything that the table holds") {
     CHECK(all(name, match, reference));
     static_cast<void>(headers);
 }
+
+TEST_CASE("The stamp of a table depends on everything that a kernel takes") {
+    const auto& [kind, row, heads, matvec, matmul] = step_args{};
+    CHECK(stamped<std::decay_t<decltype(row)>>());
+    CHECK(stamped<std::decay_t<decltype(heads)>>());
+    CHECK(stamped<std::decay_t<decltype(matvec)>>());
+    CHECK(stamped<std::decay_t<decltype(matmul)>>());
+    static_cast<void>(kind);
+}
