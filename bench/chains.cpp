@@ -27,6 +27,11 @@ bool of_numbers(const step& s) {
     return s.what.kind() != skeleton::row && has_numbers(s.what.product().needs.weights);
 }
 
+/// No case deals positions and rows of a cache.
+bool of_heads(const step& s) {
+    return s.what.kind() == skeleton::row && has_heads(s.what.row().needs.stages);
+}
+
 /// Does the node add up the slots of a token's experts, in the launch that makes these? It is in
 /// nobody's time: of many columns that is not done without the norm behind.
 bool of_sum(const step& s, const tensor& t) {
@@ -145,7 +150,7 @@ layer_case layer_of(const model& m, const table& rows) {
     const std::int32_t first = begins[middle], last = begins[middle + 1];
     positions nodes;
     for (const step& s : p.steps()) {
-        if (of_numbers(s) && !makes_norm(s.what)) continue;
+        if ((of_numbers(s) && !makes_norm(s.what)) || of_heads(s)) continue;
         for (const std::int32_t at : p.covered(s))
             if (at >= first && at < last && !of_sum(s, m.one.view().node(at))) nodes.insert(at);
     }

@@ -151,9 +151,11 @@ constexpr bool quantizes_inside(const problem& p) {
     return p.kind() == skeleton::matvec && quantizes_inside(p.product().needs);
 }
 
-/// Heads are read once and written once: as f32, or in the format of a cache.
+/// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm
+/// is read once.
 constexpr std::int64_t bytes_of_heads(const row_problem& p) {
-    std::int64_t bytes = 4 * p.k * (2 * p.rows - p.stored), widest = 0;
+    const std::int64_t vectors = p.needs.stages.both(vector_stages).size();
+    std::int64_t bytes = 4 * p.k * (2 * p.rows - p.stored + vectors), widest = 0;
     for (const format id : p.needs.emits)
         if (id != format::f32 && row_bytes(id, p.k) > widest) widest = row_bytes(id, p.k);
     return bytes + p.stored * (widest > 0 ? widest : 4 * p.k);
