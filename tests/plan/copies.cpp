@@ -27,7 +27,7 @@ struct heads_case {
     }
 };
 
-plan planned(graph_builder& g, const table& rows = shipped_table()) {
+plan planned_copies(graph_builder& g, const table& rows = shipped_table()) {
     return checked_plan(g, rows);
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("what does not is gathered row by row", "[copies]") {
     heads_case c{3};
     const bool read = GENERATE(false, true);
     if (read) c.g.other({c.copy});
-    const plan p = planned(c.g);
+    const plan p = planned_copies(c.g);
     CHECK(steps_of(p) == "2: 2, 3: 3");
     CHECK(p.at(2).elided == !read);
     CHECK(p.steps()[0].what.row().k == 32);
@@ -75,22 +75,22 @@ TEST_CASE("a copy that nobody multiplies, or that no kernel reads in rows, is th
     SECTION("columns") {
         std::swap(c.g[c.turned].ne[0], c.g[c.turned].ne[1]);
         std::swap(c.g[c.turned].nb[0], c.g[c.turned].nb[1]);
-        CHECK(steps_of(planned(c.g)) == "3:, 3: 3");
+        CHECK(steps_of(planned_copies(c.g)) == "3:, 3: 3");
     }
     SECTION("of another type") {
         c.g[c.turned].type = format::f16;
-        CHECK(planned(c.g).at(2).step < 0);
+        CHECK(planned_copies(c.g).at(2).step < 0);
     }
     SECTION("heads that end within a block") {
         for (const id t : {c.made, c.turned}) c.g[t].ne[0] = 8;
         c.g[c.turned].ne[1] = c.g[c.made].ne[2] = 64;
-        CHECK(steps_of(planned(c.g)) == "3:, 3: 3");
+        CHECK(steps_of(planned_copies(c.g)) == "3:, 3: 3");
     }
     SECTION("read by others") {
         heads_case other;
         other.g.nodes.pop_back();
         other.g.other({other.copy});
-        CHECK(planned(other.g).steps().size() == 0);
+        CHECK(planned_copies(other.g).steps().size() == 0);
     }
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("the launch that alone reads a copy reads what is copied", "[copies]")
     heads_case c;
     const table rows = norm_inside_table();
     SECTION("nothing is copied") {
-        const plan p = planned(c.g, rows);
+        const plan p = planned_copies(c.g, rows);
         CHECK(steps_of(p) == "3: 2 3");
         CHECK(p.at(2).elided);
         CHECK(p.workspace_bytes() == 0);
@@ -109,18 +109,18 @@ TEST_CASE("the launch that alone reads a copy reads what is copied", "[copies]")
     }
     SECTION("not where its result takes the place") {
         c.g.share(c.product, c.made);
-        CHECK(steps_of(planned(c.g, rows)) == "2: 2, 3: 3");
+        CHECK(steps_of(planned_copies(c.g, rows)) == "2: 2, 3: 3");
     }
     SECTION("not where a node between writes there") {
         graph_builder& g = c.g;
         g.nodes.pop_back();
         g.share(g.other({g.input(format::f32, {512})}), c.made);
         g.matmul(format::q4_K, 64, c.copy);
-        CHECK(steps_of(planned(g, rows)) == "2: 2, 4: 4");
+        CHECK(steps_of(planned_copies(g, rows)) == "2: 2, 4: 4");
     }
     SECTION("not where rows lie apart") {
         heads_case two{2};
-        CHECK(steps_of(planned(two.g, rows)) == "2: 2, 3: 3");
+        CHECK(steps_of(planned_copies(two.g, rows)) == "2: 2, 3: 3");
     }
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("a gate that is copied for its function alone is read where it lies", 
     const id value = g.mul(made, g.unary(copy, sub_op::sigmoid));
     g.matmul(format::q4_K, 64, value);
     SECTION("by the step that gates") {
-        const plan p = planned(g);
+        const plan p = planned_copies(g);
         CHECK(steps_of(p) == "5: 2 4 5, 6: 6");
         CHECK(p.steps()[0].what.row().k == 32);
         CHECK(p.steps()[0].what.row().rows == 16 * tokens);
@@ -150,7 +150,7 @@ TEST_CASE("a gate that is copied for its function alone is read where it lies", 
     }
     SECTION("not if others read the copy") {
         g.other({copy});
-        CHECK(steps_of(planned(g)) == "5: 4 5, 6: 6");
+        CHECK(steps_of(planned_copies(g)) == "5: 4 5, 6: 6");
     }
     SECTION("not if the gated value's rows lie apart") {
         const id wide = g.other({g.input(format::f32, {1024, tokens})});
@@ -158,6 +158,6 @@ TEST_CASE("a gate that is copied for its function alone is read where it lies", 
         g[part].nb[1] = 4096;
         const id again = g.node(op::cont, format::f32, {512, tokens}, {half});
         g.matmul(format::q4_K, 64, g.mul(part, g.unary(again, sub_op::silu)));
-        CHECK(planned(g).at(9).step == (tokens == 1 ? 2 : -1));
+        CHECK(planned_copies(g).at(9).step == (tokens == 1 ? 2 : -1));
     }
 }

@@ -31,7 +31,7 @@ constexpr row deferred_row() {
 }
 
 /// The invented table with a row that makes norms in passing, and one that makes them first.
-plan planned(graph_builder& g, const options& asked = {}) {
+plan planned_passing(graph_builder& g, const options& asked = {}) {
     static const std::vector<row> rows = [] {
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         out.push_back(passing_row());
@@ -57,7 +57,7 @@ constexpr format_set both = format_set::of(format::f32) | format::q8_1;
 
 TEST_CASE("a router's launch makes its norm, and quantizes it for the others", "[plan][norm]") {
     routed c;
-    const plan p = planned(c.g);
+    const plan p = planned_passing(c.g);
     CHECK(steps_of(p) == "2: 0 1 2, 3: 3");
     CHECK((p.at(0).elided && p.at(1).elided && !p.at(2).elided));
     CHECK(p.left().size() == 0);
@@ -82,7 +82,7 @@ TEST_CASE("a router's launch writes its norm for those who read it as it is", "[
     routed c;
     SECTION("a node of the engine") {
         c.g.other({c.mul});
-        const plan p = planned(c.g);
+        const plan p = planned_passing(c.g);
         CHECK(steps_of(p) == "2: 0 1 2, 3: 3");
         CHECK(p.steps()[0].what.product().needs.emits == both);
         CHECK(p.args(0, nullptr).matvec.norm_f32 == c.g[c.mul].data);
@@ -90,13 +90,13 @@ TEST_CASE("a router's launch writes its norm for those who read it as it is", "[
     }
     SECTION("a node outside the graph") {
         c.g.read_outside(c.mul);
-        CHECK(planned(c.g).steps()[0].what.product().needs.emits == both);
+        CHECK(planned_passing(c.g).steps()[0].what.product().needs.emits == both);
     }
     SECTION("a matrix of numbers that memory keeps from the launch") {
         const id late = c.g.input(format::f32, {8});
         c.g.share(c.g.other({late}), c.router);
         c.g.share(c.g.matmul(format::f32, 8, c.mul), late);
-        const plan p = planned(c.g);
+        const plan p = planned_passing(c.g);
         CHECK(steps_of(p) == "2: 0 1 2, 3: 3, 5: 5");
         CHECK(p.steps()[0].what.product().needs.emits == both);
         CHECK(p.args(2, nullptr).matvec.x == c.g[c.mul].data);
@@ -108,7 +108,7 @@ TEST_CASE("a norm that numbers alone read is written by nobody", "[plan][norm]")
     norm_case c;
     c.g.matmul(format::f32, 8, c.mul);
     c.g.matmul(format::f16, 8, c.mul);
-    const plan p = planned(c.g);
+    const plan p = planned_passing(c.g);
     CHECK(steps_of(p) == "2: 0 1 2 3");
     CHECK(p.steps()[0].what.product().needs.emits.empty());
     CHECK(p.steps()[0].config.blocks == static_cast<unsigned>(p.args(0, nullptr).matvec.bands));
@@ -126,31 +126,31 @@ TEST_CASE("a router reads a norm that is made before it", "[plan][norm]") {
         const id late = c.g.input(format::f32, {8});
         c.g.share(c.g.other({late}), c.x);
         c.g.share(c.g.matmul(format::f32, 8, c.mul), late);
-        CHECK(why(planned(c.g)) == reason::norm_split);
+        CHECK(why(planned_passing(c.g)) == reason::norm_split);
     }
     SECTION("where every number of columns must give the same bits") {
         options asked;
         asked.pick.same_bits = true;
         routed c;
-        CHECK(why(planned(c.g, asked)) == reason::same_bits);
+        CHECK(why(planned_passing(c.g, asked)) == reason::same_bits);
     }
     SECTION("of two columns") {
         graph_builder g;
         const id y = g.scaled_norm(g.input(format::f32, {512, 2}));
         g.matmul(format::f32, 8, y);
-        CHECK(why(planned(g)) == reason::no_norm_inside);
+        CHECK(why(planned_passing(g)) == reason::no_norm_inside);
     }
     SECTION("of heads that the router reads as one row") {
         graph_builder g;
         const id y = g.scaled_norm(g.input(format::f32, {256, 2}));
         g.matmul(format::f32, 8, g.reshape(y, {512}));
-        CHECK(why(planned(g)) == reason::no_norm_inside);
+        CHECK(why(planned_passing(g)) == reason::no_norm_inside);
     }
     SECTION("where it is written over its input, which other blocks still read") {
         norm_case c;
         c.g.share(c.mul, c.x);
         c.g.matmul(format::f32, 8, c.mul);
         c.g.other({c.mul});
-        CHECK(why(planned(c.g)) == reason::norm_split);
+        CHECK(why(planned_passing(c.g)) == reason::norm_split);
     }
 }

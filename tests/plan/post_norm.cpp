@@ -29,7 +29,7 @@ struct layer {
     id end = g.add(out, sum);
 };
 
-const row_args& row_of(const plan& p, int step) {
+const row_args& row_args_of(const plan& p, int step) {
     static row_args a;
     REQUIRE(p.steps()[static_cast<std::size_t>(step)].what.kind() == skeleton::row);
     a = p.args(step, nullptr).row;
@@ -51,7 +51,7 @@ TEST_CASE("two norms and the sum between them are one step", "[plan]") {
     for (const id elided : {l.norm, l.scaled, l.next, l.value})
         CHECK(p.at(l.g.position(elided)).elided);
     CHECK_FALSE(p.at(l.g.position(l.sum)).elided);
-    const row_args& a = row_of(p, 2);
+    const row_args& a = row_args_of(p, 2);
     CHECK(a.x == l.g[l.x].data);
     CHECK(a.residual == l.g[l.past].data);
     CHECK(a.sum == l.g[l.sum].data);
@@ -75,7 +75,7 @@ TEST_CASE("two norms and what is done to the sum between them are one step", "[p
     CHECK(p.at(g.position(value)).step == at);
     CHECK(p.at(g.position(sum)).elided);
     CHECK_FALSE(p.at(g.position(product)).elided);
-    const row_args& a = row_of(p, at);
+    const row_args& a = row_args_of(p, at);
     CHECK(a.sum_factor == g[factor].data);
     CHECK(a.sum == g[product].data);
     CHECK(a.residual == g[past].data);
@@ -94,8 +94,8 @@ TEST_CASE("a sum behind a norm is quantized by the step that makes it", "[plan]"
     CHECK_FALSE(stages_of(s.what).has(stage_kind::next_norm));
     CHECK_FALSE(s.what.row().sum);
     CHECK(s.what.row().needs.emits == (format_set::of(format::f32) | format::q8_1));
-    CHECK(row_of(p, 2).f32 == g[sum].data);
-    CHECK(row_of(p, 2).sum == nullptr);
+    CHECK(row_args_of(p, 2).f32 == g[sum].data);
+    CHECK(row_args_of(p, 2).sum == nullptr);
     CHECK_FALSE(p.at(g.position(sum)).elided);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("the results of both norms may lie over what they read, element upon e
     SECTION("and the value over the other") { l.g.share(l.value, l.x); }
     const plan p = shipped_plan(l.g);
     CHECK(stages_of(p.steps()[2].what).has(stage_kind::next_norm));
-    CHECK(row_of(p, 2).f32 == l.g[l.value].data);
+    CHECK(row_args_of(p, 2).f32 == l.g[l.value].data);
 }
 
 TEST_CASE("what is not legal as one step is as two, or is the engine's", "[plan]") {

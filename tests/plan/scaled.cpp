@@ -8,7 +8,7 @@ using namespace catena_test;
 
 namespace {
 
-row_args row_of(const plan& p, id node, graph_builder& g) {
+row_args row_args_of(const plan& p, id node, graph_builder& g) {
     const int at = p.at(g.position(node)).step;
     REQUIRE(at >= 0);
     REQUIRE(p.steps()[static_cast<std::size_t>(at)].what.kind() == skeleton::row);
@@ -35,7 +35,7 @@ TEST_CASE("a norm, its weight and its SCALE are one launch; without the weight a
     const plan p = checked_plan(g, shipped_table());
     CHECK(p.steps().size() == (one ? 1 : 0));
     if (!one) return;
-    const row_args a = row_of(p, scaled, g);
+    const row_args a = row_args_of(p, scaled, g);
     CHECK(p.at(g.position(norm)).elided);
     CHECK(a.x == g[x].data);
     CHECK(a.f32 == g[scaled].data);
@@ -53,7 +53,7 @@ TEST_CASE("a SCALE and the norm that reads it are one launch, which writes both"
     g.other({goes_on ? g.add(made, scaled) : made});
     const plan p = checked_plan(g, shipped_table());
     CHECK(p.steps().size() == 2);
-    const row_args a = row_of(p, value, g);
+    const row_args a = row_args_of(p, value, g);
     CHECK(a.x == g[x].data);
     CHECK(a.x_scale == 50.5f);
     CHECK(a.sum == (goes_on ? g[scaled].data : nullptr));
@@ -82,7 +82,7 @@ TEST_CASE("a SCALE before the residual is the norm's, unless a matmul has it", "
     const id value = g.scaled_norm(sum);
     g.other({g.matmul(format::q4_K, 64, value), sum});
     const plan p = checked_plan(g, shipped_table());
-    const row_args a = row_of(p, value, g);
+    const row_args a = row_args_of(p, value, g);
     CHECK(a.x == g[by_matmul ? scaled : made].data);
     CHECK(a.x_scale == (by_matmul ? 1.0f : 0.25f));
     CHECK(a.residual == g[past].data);

@@ -3,6 +3,7 @@
 #include "catena/engine/json.hpp"
 
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "small_graph.hpp"
 
 #include <filesystem>
@@ -12,10 +13,6 @@ using namespace catena;
 using namespace catena::tool;
 
 namespace {
-
-json::graph given(const std::string& name) {
-    return json::read(CATENA_TEST_DATA "/graphs/" + name + ".json.gz");
-}
 
 int wanted_norms(const wishes& w) {
     int n = 0;

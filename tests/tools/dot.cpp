@@ -2,6 +2,7 @@
 #include "dot.hpp"
 
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "layers.hpp"
 #include "small_graph.hpp"
 #include "tables.hpp"
@@ -149,8 +150,7 @@ TEST_CASE("real graphs are valid: every edge ends at a node, every distinct laye
     for (const char* name :
          {"qwen3.6-35b-a3b-q4km.tg1", "gpt-oss-20b-mxfp4.b4", "gemma-3-4b-q4km.pp512"}) {
         INFO(name);
-        const json::graph g =
-            json::read(std::string(CATENA_TEST_DATA "/graphs/") + name + ".json.gz");
+        const json::graph g = given(name);
         const report r = make_report(g, table_for("sm_90"));
         const drawn d = read_dot(as_dot(r));
         for (const auto& [ends, label] : d.edges) {

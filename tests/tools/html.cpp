@@ -3,6 +3,7 @@
 #include "html.hpp"
 
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "page_parts.hpp"
 #include "small_graph.hpp"
 #include "tables.hpp"
@@ -16,10 +17,6 @@ using catena_test::script_json;
 using catena_test::script_text;
 
 namespace {
-
-json::graph given(const std::string& name) {
-    return json::read(std::string(CATENA_TEST_DATA "/graphs/") + name + ".json.gz");
-}
 
 std::string html_of(const json::graph& g) { return as_html(make_report(g, table_for("sm_90"))); }
 

@@ -2,6 +2,7 @@
 #include "layers.hpp"
 
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "report.hpp"
 #include "small_graph.hpp"
 #include "tables.hpp"
@@ -15,10 +16,6 @@ using namespace catena;
 using namespace catena::tool;
 
 namespace {
-
-json::graph given(const std::string& name) {
-    return json::read(std::string(CATENA_TEST_DATA "/graphs/") + name + ".json.gz");
-}
 
 std::vector<layer> layers_of(const json::graph& g) {
     const report r = make_report(g, table_for("sm_90"));

@@ -3,6 +3,7 @@
 #include "measured.hpp"
 
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "launch_record_parts.hpp"
 #include "optimized.hpp"
 #include "report.hpp"
@@ -218,8 +219,7 @@ TEST_CASE("the records of this tree have the steps of their models' graphs", "[m
         CHECK(record.walks.size() == graphs.size());
         for (const std::string name : graphs) {
             CAPTURE(gpu, name);
-            const json::graph g =
-                optimized(json::read(CATENA_TEST_DATA "/graphs/" + name + ".json.gz"));
+            const json::graph g = optimized(given(name));
             const report r = make_report(g, table_for(target_options{"", record.gpu}), &record);
             // A plan may have changed since, but not most of it.
             CHECK(r.measured->same.steps + r.measured->other.steps >

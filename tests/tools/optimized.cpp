@@ -5,6 +5,7 @@
 #include "catena/plan/planner.hpp"
 
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "report.hpp"
 #include "tables.hpp"
 
@@ -17,10 +18,6 @@ using namespace catena;
 using namespace catena::tool;
 
 namespace {
-
-json::graph given(const std::string& name) {
-    return json::read(CATENA_TEST_DATA "/graphs/" + name + ".json.gz");
-}
 
 /// The first node that reads memory which no longer holds what its source wrote; -1: none does.
 /// Every node's result is a mark on its bytes, by root; what is set aside behind it is lost.

@@ -47,9 +47,9 @@ TEST_CASE("a place that cannot be written is named, and nothing is left there", 
         write_whole(d.path + "/none/a", "text"),
         Catch::Contains(d.path + "/none/a: cannot be written: No such file or directory"));
     fs::create_directories(d.path + "/directory/inside");
-    CHECK_THROWS_AS(write_whole(d.path + "/directory", "text"), failure);
+    CHECK_THROWS_AS(write_whole(d.path + "/directory", "text"), tool::failure);
     CHECK(d.files() == 1);  // no draft beside it
-    CHECK_THROWS_AS(refuse_unwritable(d.path + "/none/a"), failure);
+    CHECK_THROWS_AS(refuse_unwritable(d.path + "/none/a"), tool::failure);
     refuse_unwritable(d.path + "/a");
     refuse_unwritable("");
     CHECK(d.files() == 1);

@@ -1,6 +1,7 @@
 // The page of explain --html in a browser: it runs without an error and shows every step. The
 // browser is CATENA_CHROMIUM, without a display.
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "html.hpp"
 #include "page_parts.hpp"
 #include "small_graph.hpp"
@@ -113,8 +114,7 @@ addEventListener("load", () => {
 TEST_CASE("a page loads without an error, and its map holds every step", "[page]") {
     for (const char* name : {"qwen3.6-35b-a3b-q4km.tg1", "gemma-3-4b-q4km.pp512"}) {
         INFO(name);
-        const json::graph g =
-            json::read(std::string(CATENA_TEST_DATA "/graphs/") + name + ".json.gz");
+        const json::graph g = given(name);
         const report r = make_report(g, table_for("sm_90"));
         std::string dom = dom_of(as_html(r));
         CHECK(root_attribute(dom, "data-error") == "");

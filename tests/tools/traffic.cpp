@@ -2,6 +2,7 @@
 #include "traffic.hpp"
 
 #include "catena_test/catch.hpp"
+#include "given.hpp"
 #include "report.hpp"
 #include "small_graph.hpp"
 #include "tables.hpp"
@@ -50,8 +51,7 @@ TEST_CASE("a plan launches what the report says, and moves no more than the engi
           "[traffic][graphs]") {
     for (const char* name : {"qwen3.6-35b-a3b-q4km.tg1", "llama-3.1-8b-q8_0.b4"}) {
         INFO(name);
-        const json::graph g =
-            json::read(std::string(CATENA_TEST_DATA "/graphs/") + name + ".json.gz");
+        const json::graph g = given(name);
         const report r = make_report(g, table_for("sm_90"));
         const traffic before = one_by_one(g.view()), after = planned(g.view(), r.plan);
         CHECK(before.launches == r.wanted.launches_per_node);

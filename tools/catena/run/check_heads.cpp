@@ -27,7 +27,7 @@ double limit_of(format cache) {
     }
 }
 
-/// Of each token a row of its own, if there are enough.
+/// A row for each token, and another one for each if there are enough.
 std::vector<std::int64_t> rows_for(const heads_args& a, const head_member& m) {
     std::vector<std::int64_t> rows;
     for (std::int64_t t = 0; t < a.tokens; ++t) rows.push_back(m.cache_rows - 1 - t % m.cache_rows);

@@ -12,7 +12,7 @@ namespace CATENA_NAMESPACE::chain {
 struct store_stage {
     static constexpr stage_kind kind = stage_kind::store;
 
-    /// Of tokens with the same row the last one stays. The reference does not round.
+    /// If several tokens have the same row, the last one stays. The reference does not round.
     static void apply(evaluation& e, const stage&) {
         const inputs& in = e.in;
         if (in.cache_rows.empty()) return;
