@@ -82,8 +82,8 @@ constexpr int bound_blocks(const Policy& p) {
         ::catena::instances::bound_threads(policy_of_##computes##_##numbers),                      \
         ::catena::instances::bound_blocks(policy_of_##computes##_##numbers)) void                  \
         catena_##launch##_##formats##_##numbers##_##arch(                                          \
-            const __grid_constant__ ::catena::instances::kernel_args<                              \
-                computations::computes> args) {                                         \
+            const __grid_constant__ ::catena::instances::kernel_args<computations::computes>       \
+                args) {                                                                            \
         CATENA_RUN(catena_##launch##_##formats##_##numbers##_##arch, computes, numbers)(args);     \
     }                                                                                              \
     CATENA_TIMED_KERNEL(catena_##launch##_##formats##_##numbers##_##arch)
