@@ -113,7 +113,8 @@ TEST_CASE("a text that is no name is not read", "[name]") {
          {"", "matvec", "matvec.q4_K.t64", "matvec.q4_Kx.t64.sm_90", "matvec.q4.t64.sm_90",
           "matvec.q4_K.t64_y2.sm_90", "matvec.q4_K.t.sm_90", "matvec.q4_K.t64_bulk.sm_90",
           "matvec.q4_K.64.sm_90", "matvec.q4_K.t256_v8.sm_90", "matvec.q4_K.t64_vect.sm_90",
-          ".q4_K.t64.sm_90"}) {
+          ".q4_K.t64.sm_90", "matvec.q4_K.t064.sm_90", "matvec.q4_K.r2_t64.sm_90",
+          "l2_norm.f32.v512_v9_vec.sm_90"}) {
         INFO(wrong);
         CHECK_FALSE(row_named(wrong));
     }

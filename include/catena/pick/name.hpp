@@ -295,14 +295,16 @@ struct named_row {
     std::string_view arch;
 };
 
-/// The reverse of row_name; nothing for a text that is none. Views `text`.
-constexpr std::optional<named_row> row_named(std::string_view text) {
+/// The reverse of row_name; nothing for a text that is none, such as one with the parts of a policy
+/// in another order. Views `text`.
+inline std::optional<named_row> row_named(std::string_view text) {
     named_row out;
     out.launch = detail::next_part(text, '.');
     const std::optional<format_set> formats = formats_named(detail::next_part(text, '.'));
-    const std::optional<policy> how =
-        policy_named(skeleton_named(out.launch), detail::next_part(text, '.'));
+    const std::string_view numbers = detail::next_part(text, '.');
+    const std::optional<policy> how = policy_named(skeleton_named(out.launch), numbers);
     if (out.launch.empty() || text.empty() || !formats || !how) return std::nullopt;
+    if (policy_part(*how) != numbers) return std::nullopt;
     out.formats = *formats, out.policy = *how, out.arch = text;
     return out;
 }
