@@ -51,8 +51,8 @@ constexpr auto operator|(Left left, Right right) {
     static_assert(
         chain_part<Right>,
         "catena: what stands after | is no op: write add(residual), rms_norm, layer_norm, "
-        "l2_norm, mul(weight), add(bias), glu, act, own, rope, store<F>, emit<F>, quantize<F>, "
-        "mul_mat<W>, mul_mat_id<W>, "
+        "l2_norm, mul(weight), add(bias), glu, act, own, rope, store<F>, score, choose, weigh, "
+        "emit<F>, quantize<F>, mul_mat<W>, mul_mat_id<W>, "
         "group<mul_mat<W>...> or epilogue<...>");
     if constexpr (!chain_part<Right>) {
         return join(as_sequence(left), as_sequence(refused_op{}));

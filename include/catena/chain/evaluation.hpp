@@ -4,6 +4,7 @@
 
 #include "catena/chain/gate.hpp"
 #include "catena/chain/rotation.hpp"
+#include "catena/chain/routing.hpp"
 
 #include <cstdint>
 #include <map>
@@ -69,13 +70,14 @@ struct inputs {
     gating own = {};                  ///< an engine's own op, of the finished value
     std::vector<double> weight;       ///< [k]
     std::vector<double> next_weight;  ///< [k]
-    std::vector<double> bias;         ///< [k]
+    std::vector<double> bias;         ///< [k]; of experts, of their choice: empty: 0
     std::int64_t heads = 1;           ///< rows of x that a token has next to each other
     rope_numbers rope = {};
     std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
     std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them
     double head_scale = 1;                     ///< of what was turned
     std::vector<std::int64_t> cache_rows = {};  ///< [tokens]; empty: nothing is stored
+    routing_numbers routing = {};               ///< of rows that are the logits of k experts
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
     std::int64_t slots = 1;         ///< expert: matrices used per token
@@ -87,6 +89,10 @@ struct outputs {
     std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
     std::map<std::int64_t, std::vector<double>> stored = {};  ///< by its number, a row of the
                                                               ///< cache: the heads of a token
+    /// [k, rows]: scores of a token's experts, what these are sorted by, and their numbers, the
+    /// best first. Then `value` is the weights, [routing.chosen, rows].
+    std::vector<double> scores = {}, choice = {};
+    std::vector<std::int32_t> chosen = {};
     format_set emitted = {};  ///< the formats that `value` is written in, the activation's included
     /// Past the epilogue, per matrix: [rows, columns] or [rows, slots, tokens], combined
     /// [rows, tokens].

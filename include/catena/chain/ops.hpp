@@ -12,6 +12,7 @@
 #include "catena/chain/ops/own.hpp"
 #include "catena/chain/ops/quantize.hpp"
 #include "catena/chain/ops/rope.hpp"
+#include "catena/chain/ops/route.hpp"
 #include "catena/chain/ops/store.hpp"
 
 #include <utility>

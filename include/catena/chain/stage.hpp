@@ -31,6 +31,10 @@ enum class stage_kind : std::uint8_t {
                       ///< position says
     store,       ///< a tee: the heads of a token are also written, in `formats`, into a row of a
                  ///< cache, whose number is in memory
+    score,       ///< the logits of a token's experts become scores, by a function of the launch
+    choose,      ///< the experts of the token are sorted and written, the best first; the value
+                 ///< becomes the scores of the first of them
+    weigh,       ///< scores become weights, as the launch says
     emit,        ///< a tee: the value is also written, in `formats`
     quantize,    ///< the value is written in `formats`, the activations that the group reads
     mul_mat,     ///< the group: matrices whose formats are `formats` read the value
@@ -40,12 +44,12 @@ enum class stage_kind : std::uint8_t {
 inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;
 
 constexpr const char* name(stage_kind kind) {
-    constexpr const char* names[] = {
-        "combine",       "scale",     "add_residual",    "rms_norm", "layer_norm",
-        "l2_norm",       "glu",       "mul_weight",      "add_bias", "gate",
-        "join_residual", "next_norm", "mul_next_weight", "own",      "rope",
-        "store",         "emit",      "quantize",        "mul_mat",  "mul_mat_id",
-        "epilogue"};
+    constexpr const char* names[] = {"combine",         "scale",   "add_residual",  "rms_norm",
+                                     "layer_norm",      "l2_norm", "glu",           "mul_weight",
+                                     "add_bias",        "gate",    "join_residual", "next_norm",
+                                     "mul_next_weight", "own",     "rope",          "store",
+                                     "score",           "choose",  "weigh",         "emit",
+                                     "quantize",        "mul_mat", "mul_mat_id",    "epilogue"};
     static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
     return names[static_cast<int>(kind)];
 }
@@ -119,6 +123,9 @@ CATENA_FN constexpr bool has_heads(stage_set stages) {
     return stages.any(stage_kind::rope | stage_kind::store);
 }
 
+/// Does a launch send tokens to their experts?
+CATENA_FN constexpr bool routes(stage_set stages) { return stages.has(stage_kind::choose); }
+
 /// What a stage asks of the stages before it, besides the order.
 struct stage_rule {
     stage_set behind;  ///< one of them stands before it; empty: it asks for none
@@ -150,6 +157,12 @@ constexpr stage_rule rule_of(stage_kind kind) {
             return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
         case stage_kind::store:
             return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
+        case stage_kind::score:
+            return {{}, stage_set::before(stage_kind::score)};
+        case stage_kind::choose:
+            return {{}, stage_set::before(stage_kind::score)};
+        case stage_kind::weigh:
+            return {stage_set::of(stage_kind::choose), {}};
         case stage_kind::epilogue:
             return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
         case stage_kind::combine:
@@ -180,9 +193,10 @@ inline constexpr stage_set optional_stages =
 
 /// Does a row with the stages `has` do those that are needed, and none that it cannot leave out?
 constexpr bool serves(stage_set has, stage_set needs) {
-    if (has_heads(has) != has_heads(needs)) return false;
+    if (has_heads(has) != has_heads(needs) || routes(has) != routes(needs)) return false;
     const stage_set spare = has.without(needs);
-    return has.contains(needs) && (has_heads(has) || optional_stages.contains(spare));
+    return has.contains(needs) &&
+           (has_heads(has) || routes(has) || optional_stages.contains(spare));
 }
 
 /// The stages that read a vector of one row's length, shared by all rows.
