@@ -99,6 +99,7 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"engine_quantize">(engine_value),
     entry<"l2_norm">(l2_norm | emit<f32>),
     entry<"attention_heads">(attention_heads),
+    entry<"routing">(score | choose | weigh | emit<f32>),
 
     shared_launch<q4_K, q6_K>, shared_launch<q4_K, q5_K>, shared_launch<q5_K, q6_K>,
     shared_launch<q3_K, q5_K>, shared_launch<q5_0, q8_0>);

@@ -50,6 +50,13 @@ constexpr row_policy head_policies[] = {
     {.threads = 128, .values = 16, .rows = 4},                 // k <= 512
 };
 
+/// Routing, a block for each token.
+constexpr row_policy route_policies[] = {
+    {.threads = 32, .values = 4},   // experts <= 128
+    {.threads = 128, .values = 4},  // experts <= 512
+    {.threads = 256, .values = 4},  // experts <= 1024
+};
+
 /// Norms in formats with their scales apart: the kernels are long, so there are few of them.
 constexpr row_policy apart_policies[] = {
     {.threads = 256, .values = 8, .vector = true},   // k <= 2048
@@ -249,6 +256,7 @@ matvec_policy fragments_of(const arch& target, const arch_choice& choice,
 
 std::vector<policy> row_policies(const row_computation& computes) {
     if (has_heads(computes.stages)) return {std::begin(head_policies), std::end(head_policies)};
+    if (routes(computes.stages)) return {std::begin(route_policies), std::end(route_policies)};
     if (!has_norm(computes.stages))
         return {std::begin(elementwise_policies), std::end(elementwise_policies)};
     if (computes.emits.has(format::int8_token))

@@ -149,6 +149,20 @@ void fill_heads(const row_problem& p, table_of_stretches s) {
     a.positions = reinterpret_cast<const std::int32_t*>(s.input(4, format::i32, 4096));
 }
 
+/// A problem does not say how scores are made, nor how weights: this way takes the most time.
+void fill_routing(const row_problem& p, table_of_stretches s) {
+    route_args& a = s.to.route;
+    a.experts = static_cast<std::int32_t>(p.k), a.tokens = static_cast<std::int32_t>(p.rows);
+    a.numbers.chosen = static_cast<std::int32_t>(p.slots);
+    if (p.needs.stages.has(stage_kind::score)) a.numbers.score = scoring::soft_max;
+    a.numbers.normalized = p.needs.stages.has(stage_kind::weigh);
+    a.x = s.values(p.rows * p.k);
+    a.x_nb = a.ids_nb = 4 * p.k;
+    a.weights_nb = 4 * p.slots;
+    a.ids = reinterpret_cast<std::int32_t*>(s.output(4 * p.rows * p.k, format::i32));
+    a.weights = s.results(p.rows * p.slots);
+}
+
 void fill_member(matvec_member& m, const product_problem& p, const problem_member& is,
                  table_of_stretches s) {
     const std::int64_t matrices = by_ids(p, is) ? is.experts : 1, columns = columns_of(p, is);
@@ -261,6 +275,8 @@ operands operands_of(const problem& p, std::int32_t band, dealer& deal) {
     out.kind = p.kind();
     if (out.kind == skeleton::row && has_heads(p.row().needs.stages))
         fill_heads(p.row(), {out, deal});
+    else if (out.kind == skeleton::row && routes(p.row().needs.stages))
+        fill_routing(p.row(), {out, deal});
     else if (out.kind == skeleton::row)
         fill_row(p.row(), {out, deal});
     else if (out.kind == skeleton::matvec)

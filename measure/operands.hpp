@@ -45,6 +45,7 @@ struct operands {
     skeleton kind = skeleton::row;
     row_args row;        ///< problems of the row skeleton
     heads_args heads;    ///< of heads
+    route_args route;    ///< of a routing
     matvec_args matvec;  ///< of the matvec
     matmul_args matmul;  ///< of the matmul
     std::vector<stretch> inputs, outputs;
@@ -52,12 +53,14 @@ struct operands {
     /// What a launch takes.
     const void* args() const {
         return heads.members > 0          ? static_cast<const void*>(&heads)
+               : route.tokens > 0         ? static_cast<const void*>(&route)
                : kind == skeleton::row    ? static_cast<const void*>(&row)
                : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
                                           : &matmul;
     }
     std::size_t args_bytes() const {
         return heads.members > 0          ? sizeof heads
+               : route.tokens > 0         ? sizeof route
                : kind == skeleton::row    ? sizeof row
                : kind == skeleton::matvec ? sizeof matvec
                                           : sizeof matmul;

@@ -13,7 +13,7 @@ namespace {
 template <class Case>
 void sweep_cases(const instance& on, const instance* peer, std::size_t every,
                  std::vector<Case> cases) {
-    if constexpr (!std::is_same_v<Case, head_case>)
+    if constexpr (!std::is_same_v<Case, head_case> && !std::is_same_v<Case, route_case>)
         if (on.computes.visit([](const auto& c) { return c.own; })) apply_own(cases, on);
     REQUIRE(!cases.empty());
     for (std::size_t i = 0; i < cases.size(); i += every) {
@@ -30,6 +30,8 @@ void sweep_cases(const instance& on, const instance* peer, std::size_t every,
 void sweep(const instance& on, const instance* peer, std::size_t every) {
     if (on.computes.kind() == skeleton::row && has_heads(on.computes.row().stages))
         sweep_cases(on, peer, every, head_cases(on.computes.row(), on.policy.row()));
+    else if (on.computes.kind() == skeleton::row && routes(on.computes.row().stages))
+        sweep_cases(on, peer, every, route_cases(on.policy.row()));
     else if (on.computes.kind() == skeleton::row)
         sweep_cases(on, peer, every, row_cases(on.computes.row(), on.policy.row()));
     else if (on.computes.kind() == skeleton::matvec)

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e78de513a5efaa34.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8c900fee860dea6c.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -30,6 +30,8 @@ inline constexpr row_computation scale_add_layer_norm_mul_bias_engines =
     {.stages = stage_set::of(stage_kind::scale) | stage_kind::add_residual | stage_kind::layer_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("engines")};
 inline constexpr row_computation scale_add_rms_norm_mul_bias_engines =
     {.stages = stage_set::of(stage_kind::scale) | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("engines")};
+inline constexpr row_computation score_choose_weigh_f32 =
+    {.stages = stage_set::of(stage_kind::score) | stage_kind::choose | stage_kind::weigh, .emits = formats("f32")};
 inline constexpr product_computation matvec_f32 =
     {.kind = skeleton::matvec, .activation = format::f32, .weights = formats("f32"), .epilogue = full_epilogue};
 inline constexpr product_computation matvec_f32_norm =

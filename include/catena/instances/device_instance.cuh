@@ -7,6 +7,7 @@
 #include "catena/kernel/heads.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
+#include "catena/kernel/route.hpp"
 #include "catena/kernel/row.hpp"
 
 #if defined(CATENA_PHASES)
@@ -25,6 +26,12 @@ template <row_computation C, row_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const heads_args& args) {
     exec::cuda x;
     kernel::heads_body<exec::cuda, P, C>(x, args);
+}
+
+template <row_computation C, row_policy P, class Ops>
+__device__ __forceinline__ void run_on_device(const route_args& args) {
+    exec::cuda x;
+    kernel::route_body<exec::cuda, P, C>(x, args);
 }
 
 template <product_computation C, matvec_policy P, class Ops>

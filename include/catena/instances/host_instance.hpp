@@ -8,6 +8,7 @@
 #include "catena/kernel/heads.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
+#include "catena/kernel/route.hpp"
 #include "catena/kernel/row.hpp"
 
 namespace CATENA_NAMESPACE::instances {
@@ -18,6 +19,8 @@ void run_on_host(exec::host& machine, const void* args) {
     const auto& a = *static_cast<const kernel_args<C>*>(args);
     if constexpr (std::is_same_v<kernel_args<C>, heads_args>)
         kernel::heads_body<X, P, C>(x, a);
+    else if constexpr (std::is_same_v<kernel_args<C>, route_args>)
+        kernel::route_body<X, P, C>(x, a);
     else if constexpr (C.kind == skeleton::row)
         kernel::row_body<X, P, C>(x, a);
     else if constexpr (C.kind == skeleton::matvec)

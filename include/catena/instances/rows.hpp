@@ -79,6 +79,8 @@ constexpr auto args_of() {
         return std::type_identity<matmul_args>();
     else if constexpr (has_heads(Computes.stages))
         return std::type_identity<heads_args>();
+    else if constexpr (routes(Computes.stages))
+        return std::type_identity<route_args>();
     else
         return std::type_identity<row_args>();
 }

@@ -4,6 +4,7 @@
 
 #include "catena/chain/lowered.hpp"
 #include "catena/chain/rotation.hpp"
+#include "catena/chain/routing.hpp"
 #include "catena/config.hpp"
 #include "catena/format/rows.hpp"
 
@@ -123,6 +124,18 @@ struct heads_args {
     std::int32_t tokens = 0;
     std::int32_t rows = 0;  ///< heads of all tokens of all members
     head_member member[max_head_members];
+};
+
+/// Skeleton `row` of a routing: each token has a block to itself.
+struct route_args {
+    const float* x = nullptr;     ///< [experts, tokens], unit element stride
+    const float* bias = nullptr;  ///< [experts], of their choice; null: each is 0
+    std::int32_t* ids = nullptr;  ///< [experts, tokens]: of a token all experts, the best first
+    float* weights = nullptr;     ///< [numbers.chosen, tokens]
+    std::int64_t x_nb = 0, ids_nb = 0, weights_nb = 0;  ///< token to token
+    routing_numbers numbers;
+    std::int32_t experts = 0;
+    std::int32_t tokens = 0;
 };
 
 /// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are

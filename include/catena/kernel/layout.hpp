@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
+#include "catena/chain/routing.hpp"
 #include "catena/config.hpp"
 #include "catena/format/number.hpp"
 #include "catena/format/rows.hpp"
@@ -98,6 +99,9 @@ CATENA_FN constexpr int slots_abreast(const row_policy& p) {
 
 /// Elements of the longest head that a policy holds: a warp has each head.
 CATENA_FN constexpr int head_values(const row_policy& p) { return p.values * warp_size; }
+
+/// The most experts of a policy that routes: a block has those of a token.
+CATENA_FN constexpr int routed_experts(const row_policy& p) { return p.values * p.threads; }
 
 /// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
 inline constexpr int row_meetings = 4;
@@ -260,6 +264,10 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
     // Heads are turned there, where lanes find the other elements of their pairs.
     if (has_heads(c.stages)) return std::int64_t{4} * rows_of_block(p) * head_values(p);
+    // Ranks of experts, two meetings, the scores of the chosen, and of each group three words.
+    if (routes(c.stages))
+        return std::int64_t{4} * (routed_experts(p) + round_up(2 * p.threads / warp_size, 4) +
+                                  max_chosen + 3 * max_groups);
     return std::int64_t{p.threads / warp_size} * 4 * row_meetings;
 }
 constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set weights,

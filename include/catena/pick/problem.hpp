@@ -37,7 +37,8 @@ struct row_problem {
     std::int64_t k = 0;        ///< elements of a norm row
     std::int64_t rows = 0;     ///< norm rows
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
-    /// The results that are added up to x: one of each slot, and that of a shared expert.
+    /// The results that are added up to x: one of each slot, and that of a shared expert. Of a
+    /// routing, whose rows are tokens of k experts, those that a token is sent to.
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< of rows that are heads, those that go into a cache
     int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
@@ -161,8 +162,14 @@ constexpr std::int64_t bytes_of_heads(const row_problem& p) {
     return bytes + p.stored * (widest > 0 ? widest : 4 * p.k);
 }
 
+/// Logits are read, the numbers of all experts and the weights of some are written.
+constexpr std::int64_t bytes_of_routing(const row_problem& p) {
+    return 4 * p.rows * (2 * p.k + p.slots);
+}
+
 /// Bytes that a launch must move at least: every operand once.
 constexpr std::int64_t bytes_of(const row_problem& p) {
+    if (routes(p.needs.stages)) return bytes_of_routing(p);
     if (has_heads(p.needs.stages)) return bytes_of_heads(p);
     const std::int64_t values = p.rows * p.k;
     const stage_set stages = p.needs.stages;

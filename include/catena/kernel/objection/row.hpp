@@ -12,6 +12,14 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
     if (rows_of_block(p) > 1 && p.threads != p.rows * warp_size)
         return {"{} rows of a block have a warp each, which {} threads are not",
                 {p.rows, p.threads}};
+    if (routes(c.stages)) {
+        if (p.values == 0 || p.rows != 0)
+            return {"a token that is routed has a block, which keeps its scores"};
+        if (c.emits != format_set::of(format::f32))
+            return {"weights of experts are written as f32"};
+        if (!(stage_kind::score | stage_kind::choose | stage_kind::weigh).contains(c.stages))
+            return {"experts are scored, chosen and weighed, and nothing else"};
+    }
     if (!has_heads(c.stages)) return {};
     if (p.values == 0 || p.rows == 0) return {"a head has a warp, which keeps its values"};
     if (!cache_formats.contains(c.emits)) return {"heads are written as f32 and into caches"};

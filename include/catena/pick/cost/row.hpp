@@ -14,8 +14,10 @@ constexpr int row_passes(const row_computation& of) {
            (of.stages.has(stage_kind::next_norm) ? 1 : 0) + (scales ? 1 : 0);
 }
 
-/// Sums over all threads of a row, for norms and for the scale of a row.
-constexpr int row_sums(const row_computation& of) { return row_passes(of) - 1; }
+/// Sums over all threads of a row, for norms, for the scale of a row, and for a soft max.
+constexpr int row_sums(const row_computation& of) {
+    return row_passes(of) - 1 + (of.stages.has(stage_kind::score) ? 2 : 0);
+}
 
 /// Operands that are read beside x, of which a thread has a quad for each of x.
 constexpr int row_operands(const stage_set& stages) {
@@ -28,6 +30,19 @@ constexpr bool quantizes(const format_set& emits) {
     for (const format id : emits)
         if (row_bytes(id, 256) < 2 * 256) return true;
     return false;
+}
+
+/// Of a routing: what a warp takes to compare an expert of each lane with four others, 11
+/// instructions that mostly wait for one another, and what the issue of these takes on an SM.
+/// Predicted.
+inline constexpr double ranked_quad_us = 0.015, issued_quad_us = 0.0015;
+
+/// Sorting a token's experts.
+constexpr double routing_us(const row_problem& p, int team, double warps) {
+    const auto quads = static_cast<double>(quotient(p.k + 3, 4));
+    const auto own = static_cast<double>(quotient(p.k + team - 1, team));
+    const double issued = warps * issued_quad_us;
+    return quads * own * (issued > ranked_quad_us ? issued : ranked_quad_us);
 }
 
 /// The way of a block through its own code, with `warps` on its SM.
@@ -45,7 +60,10 @@ constexpr double row_block_us(const row_policy& n, const row_problem& p, double 
     if (!n.vector) us += held * c.element_us;
     if (!roomy) us += quads * row_operands(stages) * c.late_load_us;
     if (!kept) us += (row_passes(p.needs) * quads - 1) * c.late_load_us;
-    us += static_cast<double>(p.slots) * c.late_load_us;  // what experts made, and its weights
+    if (routes(stages))
+        us += routing_us(p, team, warps);
+    else
+        us += static_cast<double>(p.slots) * c.late_load_us;  // what experts made, and its weights
     return us + quads * warps * c.warp_quad_us;
 }
 

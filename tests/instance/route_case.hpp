@@ -1,0 +1,36 @@
+// A case that a row of routing has to stand: the logits of some tokens, and how these are sent to
+// experts.
+#pragma once
+
+#include "machine.hpp"
+
+#include "catena/chain/routing.hpp"
+
+#include <string>
+#include <vector>
+
+namespace catena_test {
+
+/// What lies among logits that are all different.
+enum class logits { different, alike, in_pairs, with_nan, with_infinities, with_zeros };
+
+struct route_case {
+    std::string what;
+    catena::routing_numbers numbers = {};
+    int experts = 0, tokens = 1;
+    bool biased = false;
+    logits values = logits::different;
+    int gap = 0;  ///< elements between the tokens of each operand
+    enum class place { apart, weights_over_logits, ids_over_logits };
+    place lies = place::apart;
+};
+
+struct route_outputs {
+    bytes ids, weights;
+    bool operator==(const route_outputs&) const = default;
+};
+
+route_outputs run(const instance& on, const route_case& c);
+void check(const instance& on, const route_case& c, const route_outputs& outputs);
+
+}  // namespace catena_test
