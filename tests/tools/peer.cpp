@@ -187,6 +187,29 @@ TEST_CASE("from a router's logits to ids and weights is one launch", "[peer]") {
     CHECK(g.count().fused.count("topk-moe") == 0);
 }
 
+TEST_CASE("weights over logits that another name reads are made by three launches", "[peer]") {
+    const std::int64_t tokens = GENERATE(1, 9);
+    const bool over = GENERATE(false, true);
+    graph_builder g;
+    const auto logits = g.node(op::scale, "SCALE", {32, tokens}, {g.leaf({32, tokens})});
+    const auto rows = g.node(op::reshape, "RESHAPE", {1, 32, tokens}, {logits});
+    g[rows].view_src = logits;
+    const auto order = g.node(op::argsort, "ARGSORT", {32, tokens}, {logits});
+    const auto ids = g.node(op::view, "VIEW", {4, tokens}, {order});
+    g[ids].view_src = order;
+    const auto chosen = g.node(op::get_rows, "GET_ROWS", {1, 4, tokens}, {rows, ids});
+    const auto flat = g.node(op::reshape, "RESHAPE", {4, tokens}, {chosen});
+    g[flat].view_src = chosen;
+    const auto soft = g.node(op::soft_max, "SOFT_MAX", {4, tokens}, {flat});
+    const auto weights = g.node(op::reshape, "RESHAPE", {1, 4, tokens}, {soft});
+    g[weights].view_src = soft;
+    g.node(op::other, "OTHER", {4, tokens}, {ids, weights});
+    if (over)
+        for (const auto t : {rows, soft, weights})
+            g[t].buffer = g[logits].buffer, g[t].offset = g[logits].offset;
+    CHECK(g.count().launches == (over ? 5 : 3));
+}
+
 TEST_CASE("what experts made times their weights, summed, is one launch", "[peer]") {
     const bool scaled = GENERATE(false, true);
     graph_builder g;

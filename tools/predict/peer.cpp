@@ -97,18 +97,25 @@ class rules_at {
         return true;
     }
 
-    /// The results lie over nothing that the nodes read from outside.
-    bool apart(int count, std::initializer_list<int> results) const {
+    /// The results lie over nothing that the nodes read from outside, but what may lie there.
+    bool apart(int count, std::initializer_list<int> results, std::int32_t but = no_tensor) const {
         for (const int r : results)
             for (int n = 0; n < count; ++n)
                 for (const std::int32_t s : node(n).src) {
-                    if (s == no_tensor || g_.at(s).kind == op::none || !overlap(node(r), g_.at(s)))
+                    if (s == no_tensor || s == but || g_.at(s).kind == op::none ||
+                        !overlap(node(r), g_.at(s)))
                         continue;
                     bool inside = false;
                     for (int m = 0; m < n; ++m) inside = inside || id(m) == s;
                     if (!inside) return false;
                 }
         return true;
+    }
+
+    /// Of a routing: one block, of 8 tokens at most, may write over the logits, under the name that
+    /// its first node reads.
+    bool apart_from_logits(int count, std::initializer_list<int> results) const {
+        return apart(count, results, node(0).ne[1] <= 8 ? node(0).src[0] : no_tensor);
     }
 
     bool one_column(const tensor& t, std::int64_t experts_tokens) const {
@@ -174,7 +181,7 @@ class rules_at {
             return at_ > 0 && reads(2, 0, -1) && reads(2, 1, 1) && kernel_for(node(0).ne[0]) &&
                            closed({"ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SOFT_MAX", "RESHAPE"},
                                   {1, 5}) &&
-                           (node(0).ne[1] == 1 || apart(6, {1, 5}))
+                           apart_from_logits(6, {1, 5})
                        ? fusion{6, rule}
                        : fusion{};
         ops names;
@@ -201,7 +208,7 @@ class rules_at {
         extend({"SCALE"});
         const int weights = next() - 1;
         const bool fits = closed(names, {sorted + 1, weights}) &&
-                          (node(0).ne[1] == 1 || apart(next(), {sorted + 1, weights}));
+                          apart_from_logits(next(), {sorted + 1, weights});
         return fits ? fusion{next(), rule} : fusion{};
     }
 
