@@ -34,7 +34,8 @@ int steps_of_layers(const plan& p, int layers) {
     const int all = static_cast<int>(steps.size());
     if (layers == 0) return all;
     const auto begins = [](const step& s, bool norms_only) {
-        if (has_heads(stages_of(s.what))) return false;  // attention reads them
+        // Attention reads heads, and experts are picked by a routing.
+        if (has_heads(stages_of(s.what)) || routes(stages_of(s.what))) return false;
         const bool quantizes = s.what.kind() == skeleton::row || quantizes_inside(s.what);
         return has_norm(stages_of(s.what)) || (quantizes && !norms_only);
     };

@@ -9,6 +9,7 @@ namespace {
 /// Rows or results that a step makes.
 double output_rows(const step_args& a) {
     if (a.of_heads()) return a.heads.rows;
+    if (a.of_routing()) return a.route.tokens;
     if (a.kind == skeleton::row) return a.row.rows;
     double all = 0;
     const auto add = [&all](const auto& group) {
@@ -33,6 +34,7 @@ step_result checker::run(int step) {
     const step_result before = before_launch(step);
     step_result r = !before.launched             ? before
                     : a.of_heads()               ? run_heads(step, a.heads)
+                    : a.of_routing()             ? run_routes(step, a.route)
                     : a.kind == skeleton::row    ? run_row(step, a.row)
                     : a.kind == skeleton::matvec ? run_matvec(step, a.matvec)
                                                  : run_matmul(step, a.matmul);

@@ -65,6 +65,7 @@ class checker {
     step_result before_launch(int step) const;
     step_result run_row(int step, const row_args& a);
     step_result run_heads(int step, const heads_args& a);
+    step_result run_routes(int step, const route_args& a);
     rope_numbers turn_of(const catena::step& s) const;
     /// What is written of the value that a row step makes, or a matvec besides its products.
     void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);
