@@ -61,6 +61,7 @@ model::model(const architecture& a, unsigned seed) : shape_(a), context_(context
         add(layer + "ffn_norm", GGML_TYPE_F32, a.hidden);
         const int copies = a.experts > 0 ? a.experts : 1;
         if (a.experts > 0) add(layer + "router", GGML_TYPE_F32, a.hidden, a.experts);
+        if (a.routing != router::soft_max) add(layer + "router_bias", GGML_TYPE_F32, a.experts);
         add(layer + "gate", a.up, a.hidden, a.ffn, copies);
         add(layer + "up", a.up, a.hidden, a.ffn, copies);
         add(layer + "down", a.down, a.ffn, a.hidden, copies);
@@ -287,15 +288,49 @@ ggml_tensor* graph::experts(const std::string& name, ggml_tensor* x, ggml_tensor
     return ggml_mul(c, y, ggml_get_rows(c, factors, ids));
 }
 
+/// The choice of experts, of all groups but the best minus infinity.
+ggml_tensor* graph::best_groups(ggml_tensor* choice) {
+    ggml_context* c = nodes_.get();
+    const architecture& a = model_.shape();
+    const int size = a.experts / a.groups;
+    ggml_tensor* all = ggml_reshape_3d(c, choice, size, a.groups, tokens_);
+    ggml_tensor* best = ggml_get_rows(c, ggml_reshape_4d(c, all, 1, size, a.groups, tokens_),
+                                      ggml_argsort_top_k(c, all, 2));
+    best = ggml_sum_rows(c, ggml_reshape_3d(c, best, 2, a.groups, tokens_));
+    best = ggml_argsort_top_k(c, ggml_reshape_2d(c, best, a.groups, tokens_), a.groups_used);
+    ggml_tensor* none = ggml_fill(c, all, -INFINITY);
+    ggml_tensor* masked = ggml_set_rows(c, none, ggml_get_rows(c, all, best), best);
+    return ggml_reshape_2d(c, masked, a.experts, tokens_);
+}
+
+/// Weights of the scores of chosen experts.
+ggml_tensor* graph::weights_of(ggml_tensor* chosen) {
+    ggml_context* c = nodes_.get();
+    const architecture& a = model_.shape();
+    ggml_tensor* w = ggml_reshape_2d(c, chosen, a.used, tokens_);
+    if (a.routing == router::soft_max_chosen) {
+        w = ggml_soft_max(c, w);
+    } else {
+        ggml_tensor* sum = ggml_sum_rows(c, w);
+        if (a.routing == router::groups) sum = ggml_clamp(c, sum, 6.103515625e-5f, INFINITY);
+        w = ggml_div(c, w, sum);
+    }
+    w = ggml_reshape_3d(c, w, 1, a.used, tokens_);
+    return a.routing == router::groups ? ggml_scale(c, w, 2.5f) : w;
+}
+
 ggml_tensor* graph::mixture(ggml_tensor* x, const std::string& layer) {
     ggml_context* c = nodes_.get();
     const architecture& a = model_.shape();
-    ggml_tensor* odds = ggml_soft_max(c, ggml_mul_mat(c, model_.weight(layer + "router"), x));
-    ggml_tensor* ids = ggml_argsort_top_k(c, odds, a.used);
-    ggml_tensor* share = ggml_get_rows(c, ggml_reshape_3d(c, odds, 1, a.experts, tokens_), ids);
-    share = ggml_reshape_2d(c, share, a.used, tokens_);
-    share = ggml_div(c, share, ggml_sum_rows(c, share));
-    share = ggml_reshape_3d(c, share, 1, a.used, tokens_);
+    ggml_tensor* odds = ggml_mul_mat(c, model_.weight(layer + "router"), x);
+    const auto biased = [&] { return ggml_add(c, odds, model_.weight(layer + "router_bias")); };
+    if (a.routing == router::soft_max) odds = ggml_soft_max(c, odds);
+    if (a.routing == router::soft_max_chosen) odds = biased();
+    if (a.routing == router::groups) odds = ggml_sigmoid(c, odds);
+    ggml_tensor* choice = a.routing == router::groups ? best_groups(biased()) : odds;
+    ggml_tensor* ids = ggml_argsort_top_k(c, choice, a.used);
+    ggml_tensor* share =
+        weights_of(ggml_get_rows(c, ggml_reshape_3d(c, odds, 1, a.experts, tokens_), ids));
     ggml_build_forward_expand(graph_, share);
 
     ggml_tensor* slots = ggml_reshape_3d(c, x, a.hidden, 1, tokens_);

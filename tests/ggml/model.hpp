@@ -8,12 +8,21 @@
 
 namespace catena_test {
 
+/// How tokens are sent to experts, as llama.cpp builds it.
+enum class router {
+    soft_max,         ///< of all; the weights of the chosen are normalized
+    soft_max_chosen,  ///< of the chosen; their choice has a bias
+    groups            ///< sigmoids; experts are chosen with a bias, of the best groups
+};
+
 struct architecture {
     int layers = 2;
     int hidden = 256, heads = 4, kv_heads = 2, head_size = 64, ffn = 512, vocabulary = 96;
     int context = 32;           ///< rows of the caches
     int experts = 0, used = 0;  ///< 0: a dense feed-forward network
-    bool factors = false;       ///< of experts, each matrix has one
+    router routing = router::soft_max;
+    int groups = 4, groups_used = 2;  ///< of router::groups
+    bool factors = false;             ///< of experts, each matrix has one
     int streams = 1;  ///< in which the tokens come where they pass a matrix of each head, if they
                       ///< can be dealt to so many
     bool flash = false;                ///< attention as one op
@@ -86,6 +95,8 @@ class graph {
     ggml_tensor* heads(ggml_tensor* x, int count, const std::string& norm_weight);
     int positions_of_token() const;
     ggml_tensor* dense(ggml_tensor* x, const std::string& layer);
+    ggml_tensor* best_groups(ggml_tensor* choice);
+    ggml_tensor* weights_of(ggml_tensor* chosen);
     ggml_tensor* mixture(ggml_tensor* x, const std::string& layer);
     void fill(unsigned seed);
 };

@@ -40,6 +40,20 @@ architecture qwen3_moe() {
     return a;
 }
 
+architecture gpt_oss() {
+    architecture a = qwen3_moe();
+    a.experts = 12;  // ggml-cuda has no kernel for so many, and ggml-cpu keeps the order of equals
+    a.used = 4;
+    a.routing = router::soft_max_chosen;
+    return a;
+}
+
+architecture deepseek() {
+    architecture a = gpt_oss();
+    a.routing = router::groups;
+    return a;
+}
+
 architecture with_lora() {
     architecture a;
     a.lora_rank = 8;
@@ -134,6 +148,8 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"llama q8_0, flash attention", llama_q8_0},
                                 {"qwen3, norms per head", qwen3},
                                 {"qwen3moe", qwen3_moe},
+                                {"experts by a soft max of the chosen", gpt_oss},
+                                {"experts of the best groups", deepseek},
                                 {"llama f16 and bf16", llama_f16},
                                 {"qwen3moe, experts in bf16", qwen3_moe_bf16},
                                 {"llama with a LoRA", with_lora},
@@ -204,6 +220,24 @@ TEST_CASE("A plan of a whole graph takes over every matmul of weights, and every
             CHECK(seen.elided > 0);
         }
     });
+}
+
+TEST_CASE("Experts are chosen and weighed by steps", "[ggml]") {
+    for (const auto shape : {gpt_oss, deepseek}) {
+        const model m(shape());
+        for (const int tokens : {1, 4}) {
+            const outcome seen = run_and_judge(m, tokens, {.optimize = true});
+            const graph g(m, tokens);
+            int sorted = 0, by_step = 0;
+            for (int i = 0; i < g.size(); ++i) {
+                if (g.node(i)->op != GGML_OP_ARGSORT) continue;
+                ++sorted;
+                by_step += seen.by_step[static_cast<std::size_t>(i)];
+            }
+            CHECK(sorted > 0);
+            CHECK(by_step == sorted);
+        }
+    }
 }
 
 TEST_CASE("A planned graph is as near to exact activations as ggml's own", "[ggml]") {
