@@ -20,7 +20,7 @@ struct experts_case {
 
     explicit experts_case(std::int64_t count, bool scale = true) : tokens(count) {
         x = g.other({g.input(format::f32, {k, 1, tokens})});
-        ids = g.node(op::argsort, format::i32, {slots, tokens},
+        ids = g.node(op::other, format::i32, {slots, tokens},
                      {g.input(format::f32, {slots, tokens})});
         const id gate = product(0, x, hidden, scale), up = product(1, x, hidden, scale);
         const id down = product(2, g.glu(gate, up), k, scale);

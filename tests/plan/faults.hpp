@@ -18,11 +18,15 @@ struct plan_faults {
 
     std::size_t steps() const { return p.steps_.size(); }
     step& at(std::size_t s) const { return p.steps_[s]; }
-    bool is_row(std::size_t s) const {
-        return at(s).what.kind() == skeleton::row && !has_heads(at(s).what.row().needs.stages);
-    }
+    bool is_row(std::size_t s) const { return !is_group(s) && !is_heads(s) && !is_routing(s); }
     bool is_group(std::size_t s) const { return at(s).what.kind() != skeleton::row; }
-    bool is_heads(std::size_t s) const { return !is_group(s) && !is_row(s); }
+    bool is_heads(std::size_t s) const {
+        return !is_group(s) && has_heads(at(s).what.row().needs.stages);
+    }
+    bool is_routing(std::size_t s) const {
+        return !is_group(s) && routes(at(s).what.row().needs.stages);
+    }
+    route_args& route(std::size_t s) const { return p.route_args_[index(s)]; }
     heads_args& heads(std::size_t s) const { return p.heads_args_[index(s)]; }
     /// The arguments of a row step; of a group's, those of its matrices.
     row_args& row(std::size_t s) const { return p.row_args_[index(s)]; }
@@ -94,6 +98,8 @@ struct fault {
 std::vector<fault> faults();
 /// Those of heads, which are among them.
 std::vector<fault> faults_of_heads();
+/// Those of routing, which are among them too.
+std::vector<fault> faults_of_routing();
 /// Those of launches that their kernels cannot do.
 std::vector<fault> faults_of_kernels();
 

@@ -121,10 +121,11 @@ bool same_elements(const tensor& a, const tensor& b) {
 }
 
 /// A norm of one row has a barrier behind all that it reads, and writes nothing before, if
-/// registers hold all of that.
+/// registers hold all of that. The routing of a token always has one.
 bool read_at_once(const plan& plan, const step& s) {
     if (s.what.kind() != skeleton::row) return false;
     const row_policy& p = plan.rows().rows[s.row].policy.row();
+    if (routes(stages_of(s.what))) return s.what.row().rows == 1;
     return has_norm(stages_of(s.what)) && s.what.row().rows == 1 && p.rows == 0 && p.threads > 32 &&
            p.values > 0 && p.values <= 8;
 }

@@ -13,6 +13,7 @@ class graph_index;
 struct graph_view;
 struct head_chain;
 struct match;
+struct routing;
 
 /// Functions of a graph alone: equal graphs get equal answers. They may run on several threads.
 struct engine_model {
@@ -29,6 +30,10 @@ struct engine_model {
     /// The engine's launches for the nodes of heads. They are taken from an engine that needs two
     /// or more for those that one step could take.
     int (*head_launches)(const graph_view& view, const head_chain& h);
+
+    /// The engine's launches for the nodes of a routing, which is taken from an engine that needs
+    /// two or more.
+    int (*routing_launches)(const graph_index& g, const routing& r);
 
     /// With this version of the engine: when the kernels of the node at `position` are done, is all
     /// done that was launched before them?

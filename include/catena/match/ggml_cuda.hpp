@@ -3,6 +3,7 @@
 // ggml_cuda_can_fuse). Each is known by who reads what, wherever it stands in the order.
 #pragma once
 
+#include "catena/match/ggml_cuda_routing.hpp"
 #include "catena/match/ggml_cuda_waits.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/match.hpp"
@@ -112,13 +113,15 @@ inline constexpr engine_model ggml_cuda{
         return static_cast<int>(own) + sums - (turned ? 1 : 0);
     },
     ggml_cuda_head_launches,
+    ggml_cuda_routing_launches,
     [](const graph_view& view, std::int32_t position, std::string_view version) {
         return version == ggml_cuda_version && ggml_cuda_waits(view, position);
     }};
 
 /// An engine that launches each node by itself.
 inline constexpr engine_model node_by_node{
-    "node by node", [](const graph_index&, std::int32_t) { return false; },
+    "node by node",
+    [](const graph_index&, std::int32_t) { return false; },
     [](const graph_view&, const match& m) {
         return static_cast<int>(m.taken.size() + m.experts.nodes.size());
     },
@@ -127,6 +130,7 @@ inline constexpr engine_model node_by_node{
         h.each_node([&nodes](std::int32_t) { ++nodes; });
         return nodes;
     },
+    [](const graph_index&, const routing& r) { return static_cast<int>(r.nodes.size()); },
     [](const graph_view&, std::int32_t, std::string_view) { return false; }};
 
 /// The model of a graph's engine: the one that the view names, or ggml-cuda's.

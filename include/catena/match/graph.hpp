@@ -44,7 +44,8 @@ enum class op : std::uint8_t {
     sqr,
     ssm_conv,
     repeat,
-    gated_delta_net
+    gated_delta_net,
+    fill
 };
 
 /// Does the op multiply by a matrix?

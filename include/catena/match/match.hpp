@@ -6,6 +6,7 @@
 #include "catena/match/gated.hpp"
 #include "catena/match/heads.hpp"
 #include "catena/match/reader.hpp"
+#include "catena/match/routing.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -37,6 +38,7 @@ struct match {
     std::int32_t node = -1;          ///< position: its norm, or what makes a gated value
     std::vector<taken_node> taken;   ///< in the order in which the value passes them
     std::vector<head_chain> values;  ///< of a launch of heads, which has no other operands
+    routing routed;                  ///< of a launch of routing, which has no others either
     combination experts;             ///< what x and the residual join, with nodes of its own
     row_operands reads;
     row_params params;

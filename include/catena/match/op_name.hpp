@@ -46,7 +46,8 @@ inline constexpr op_spelling op_spellings[] = {{"NONE", op::none},
                                                {"SQR", op::sqr},
                                                {"SSM_CONV", op::ssm_conv},
                                                {"REPEAT", op::repeat},
-                                               {"GATED_DELTA_NET", op::gated_delta_net}};
+                                               {"GATED_DELTA_NET", op::gated_delta_net},
+                                               {"FILL", op::fill}};
 
 struct sub_op_spelling {
     std::string_view name;

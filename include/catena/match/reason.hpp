@@ -107,6 +107,11 @@ namespace CATENA_NAMESPACE {
     X(cache_format, "no row stores heads in the format of the cache")                              \
     X(cache_shape, "what it stores is not f32 rows, each for one row of the cache")                \
     X(cache_ids, "its numbers of rows are not i64 or i32 without gaps, one for each row")          \
+    X(routing_order, "it sorts no f32 scores of a token's experts, the best first")                \
+    X(routing_unweighed, "no GET_ROWS reads the scores of the experts that come first")            \
+    X(routing_groups, "what limits a token to groups of experts is nothing that a row does")       \
+    X(routing_choice, "experts are sorted by something else than their scores and a bias")         \
+    X(routing_read, "others read a value between the logits of experts and their weights")         \
     X(one_launch, "it takes the engine one launch, as it would take a step")                       \
     X(taken, "another step already covers the node")
 

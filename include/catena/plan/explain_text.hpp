@@ -75,6 +75,9 @@ inline std::string counted(std::int64_t n, const char* one, const char* several)
 
 /// What a row step has to do: "1 row of 2048".
 inline std::string work(const row_problem& p) {
+    if (routes(p.needs.stages))
+        return detail::counted(p.rows, " token to ", " tokens to ") + std::to_string(p.slots) +
+               " of " + std::to_string(p.k) + " experts";
     return detail::counted(p.rows, " row of ", " rows of ") + std::to_string(p.k) +
            (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
 }

@@ -10,6 +10,7 @@
 #include "catena/match/head_finder.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/reader.hpp"
+#include "catena/match/route_finder.hpp"
 #include "catena/match/value.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/order/slots.hpp"
@@ -240,6 +241,21 @@ void keep_heads(const graph_index& g, const Keep& keep) {
     }
 }
 
+/// The last node of a routing: till then a launch of it may read the logits. keep(tensor, last)
+template <class Keep>
+void keep_logits(const graph_index& g, const Keep& keep) {
+    const route_finder find(g);
+    const auto open = [](std::int32_t) { return true; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::argsort) continue;
+        const routing r = find.of(i, open);
+        if (r.why.found()) continue;
+        keep(r.x, r.weigh);
+        for (const std::int32_t n : r.nodes)  // scores, where another step makes them
+            if (g.kind(n) == op::unary) keep(g.view.nodes[n], r.weigh);
+    }
+}
+
 /// What steps may read later than the engine's nodes would. The inputs of a norm and of a gate's
 /// function are read until the last MUL or ADD of their chain, or until the ADD of a residual to a
 /// norm. The results of experts, and their ids, are read until the last op of the norm that adds
@@ -253,6 +269,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
             out.push_back({tensor, last});
     };
     keep_heads(g, keep);
+    keep_logits(g, keep);
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;

@@ -76,14 +76,18 @@ struct step_args {
     skeleton kind = skeleton::row;
     row_args row;
     heads_args heads;  ///< skeleton::row of heads
+    route_args route;  ///< skeleton::row of a routing
     matvec_args matvec;
     matmul_args matmul;
 
     /// Does it launch heads?
     bool of_heads() const { return kind == skeleton::row && heads.members > 0; }
+    /// Does it send tokens to their experts?
+    bool of_routing() const { return kind == skeleton::row && route.tokens > 0; }
     /// The struct of its kind, as launch_fn takes it.
     const void* data() const {
         return of_heads()                 ? static_cast<const void*>(&heads)
+               : of_routing()             ? static_cast<const void*>(&route)
                : kind == skeleton::row    ? static_cast<const void*>(&row)
                : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
                                           : &matmul;
@@ -91,6 +95,7 @@ struct step_args {
     /// The size of that struct in bytes.
     std::size_t size() const {
         return of_heads()                 ? sizeof heads
+               : of_routing()             ? sizeof route
                : kind == skeleton::row    ? sizeof row
                : kind == skeleton::matvec ? sizeof matvec
                                           : sizeof matmul;
@@ -227,6 +232,7 @@ class plan {
     std::vector<stored_args> args_;  // per step
     std::vector<row_args> row_args_;
     std::vector<heads_args> heads_args_;
+    std::vector<route_args> route_args_;
     std::vector<group_head> heads_;
     std::vector<stored_member> members_;
     std::vector<std::string> step_tensors_;  // per step, or none

@@ -97,7 +97,8 @@ class arena {
 /// Ops whose result may take over an input that dies, as in ggml-alloc.
 bool may_take_over(op kind) {
     return kind == op::add || kind == op::mul || kind == op::scale || kind == op::unary ||
-           kind == op::rope || kind == op::rms_norm || kind == op::add_id;
+           kind == op::rope || kind == op::rms_norm || kind == op::add_id || kind == op::soft_max ||
+           kind == op::div;
 }
 
 }  // namespace

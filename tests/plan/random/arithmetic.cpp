@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace catena_test::scalar {
 
@@ -165,6 +166,22 @@ void turn(float* head, const catena::rotation& by, const std::int32_t* positions
         a = static_cast<float>((x * c - y * s) * double{by.magnitude});
         b = static_cast<float>((x * s + y * c) * double{by.magnitude});
     }
+}
+
+void soft_max(float* x, int k) {
+    const float most = *std::max_element(x, x + k);
+    for (int i = 0; i < k; ++i) x[i] = std::exp(x[i] - most);
+    const float all = sum(x, k);
+    for (int i = 0; i < k; ++i) x[i] /= all;
+}
+
+float sum(const float* x, int k) { return std::accumulate(x, x + k, 0.0f); }
+
+std::vector<std::int32_t> sorted(const float* x, int k) {
+    std::vector<std::int32_t> order(static_cast<std::size_t>(k));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [x](auto a, auto b) { return x[a] > x[b]; });
+    return order;
 }
 
 float dot(const float* a, const float* b, int k) {

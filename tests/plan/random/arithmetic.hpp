@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace catena_test::scalar {
 
@@ -38,6 +39,14 @@ void decode_fp8(const std::byte* data, const float* scales, int k, float* out);
 /// Turns a head of token `token` in place. Of positions there are `tokens`, or four times as many.
 void turn(float* head, const catena::rotation& by, const std::int32_t* positions,
           std::int64_t tokens, std::int64_t token, const float* factors);
+
+/// Of k numbers, in place.
+void soft_max(float* x, int k);
+
+float sum(const float* x, int k);
+
+/// The numbers of the elements, the largest first, equal ones in their order.
+std::vector<std::int32_t> sorted(const float* x, int k);
 
 /// The sum of products, always in the same order.
 float dot(const float* a, const float* b, int k);

@@ -1,6 +1,8 @@
 // Pieces of models that are built otherwise than in a row of attention and feed-forward.
 #include "growth.hpp"
 
+#include <algorithm>
+
 namespace catena_test {
 
 using catena::sub_op;
@@ -82,6 +84,74 @@ void growth::multiply(id x) {
             y = binary(op::mul, matmul(x, k_), matmul(x, k_));
     }
     keep(after_matmul(matmul(y, k_), y));
+}
+
+id growth::sorted(id x) {
+    const id t = g_.node(op::argsort, format::i32, {ne(x, 0), ne(x, 1), ne(x, 2)}, {x});
+    g_[t].params[0] = 1;
+    return t;
+}
+
+/// The first numbers of each row.
+id growth::first_of(id of, std::int64_t count) {
+    const id t = g_.view(of, {count, ne(of, 1), ne(of, 2)});
+    std::copy(g_[of].nb, g_[of].nb + 4, g_[t].nb);
+    return t;
+}
+
+/// Minus infinity for the choice of all experts but those of the best group or two.
+id growth::best_of_groups(id choice, std::int64_t groups) {
+    const std::int64_t size = ne(choice, 0) / groups, kept = 1 + below(2);
+    const id all = g_.reshape(choice, {size, groups, columns_});
+    const id single = g_.reshape(all, {1, size, groups, columns_});
+    id best = g_.node(op::get_rows, format::f32, {1, 2, groups, columns_},
+                      {single, first_of(sorted(all), 2)});
+    best = g_.node(op::sum_rows, format::f32, {1, groups, columns_},
+                   {g_.reshape(best, {2, groups, columns_})});
+    const id ids = first_of(sorted(g_.reshape(best, {groups, columns_})), kept);
+    const id some = g_.node(op::get_rows, format::f32, {size, kept, columns_}, {all, ids});
+    const id fill = g_.same_shape(op::fill, all, {all});
+    g_[fill].params[0] = static_cast<std::int32_t>(0xff800000u);
+    const id masked = write(g_.same_shape(op::set_rows, all, {some, ids, fill}), fill, fill);
+    return g_.reshape(masked, {size * groups, columns_});
+}
+
+/// Weights of chosen scores, [1, used, columns].
+id growth::weights_of(id chosen) {
+    const std::int64_t used = ne(chosen, 1);
+    id w = g_.reshape(chosen, {used, columns_});
+    if (one_in(4)) {
+        w = g_.same_shape(op::soft_max, w, {w});
+        g_[w].params[0] = 0x3f800000;
+    }
+    if (one_in(2)) {
+        id sum = g_.node(op::sum_rows, format::f32, {1, columns_}, {w});
+        if (!one_in(4)) {
+            sum = g_.same_shape(op::clamp, sum, {sum});
+            g_[sum].params[0] = 0x38800000, g_[sum].params[1] = 0x7f800000;
+        }
+        w = g_.same_shape(op::div, w, {w, sum});
+    }
+    w = g_.reshape(w, {1, used, columns_});
+    return one_in(3) ? scale(w) : w;
+}
+
+/// The experts of each token, and their weights.
+std::pair<id, id> growth::routed(id odds, std::int64_t used) {
+    const std::int64_t count = ne(odds, 0);
+    id score = odds;
+    if (one_in(3)) score = unary(sub_op::sigmoid, odds);
+    if (score == odds && one_in(2)) {
+        score = g_.same_shape(op::soft_max, odds, {odds});
+        g_[score].params[0] = 0x3f800000;
+    }
+    const id single = g_.reshape(score, {1, count, columns_});
+    id choice = one_in(3) ? binary(op::add, score, leaf(format::f32, {count})) : score;
+    if (one_in(16)) strays_.push_back(one_in(2) ? choice : score);
+    if (count % 2 == 0 && one_in(3)) choice = best_of_groups(choice, 2);
+    const id ids = first_of(sorted(choice), used);
+    const id chosen = g_.node(op::get_rows, format::f32, {1, used, columns_}, {single, ids});
+    return {ids, one_in(5) ? chosen : weights_of(chosen)};
 }
 
 /// What every token takes beside its experts, by a share of its own or whole.

@@ -25,6 +25,7 @@ struct tally {
     int scaled = 0;        ///< row steps with a number that what joins a residual is times
     int scaled_norms = 0;  ///< with one of the norm
     int heads = 0;         ///< launches of several values with heads
+    int routes = 0;        ///< launches that send tokens to their experts
     int scaled_joins = 0;  ///< with one of a norm and its residual
     int copies = 0;        ///< nodes that only copy, done by steps
     int quantizes = 0;     ///< launches that quantize what the engine made

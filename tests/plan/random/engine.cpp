@@ -245,8 +245,24 @@ struct node_run {
 
     /// t is a view of the cache, source 0 the rows, source 1 where they go.
     void set_rows() const {
+        const bool wide = src(1).type == format::i64;
         each(src(0), [&](auto i0, auto i1, auto i2, auto i3) {
-            *at(t, i0, *at<std::int64_t>(src(1), i1), i2, i3) = *at(src(0), i0, i1, i2, i3);
+            const std::int64_t row =
+                wide ? *at<std::int64_t>(src(1), i1, i2) : *at<std::int32_t>(src(1), i1, i2);
+            *at(t, i0, row, i2, i3) = *at(src(0), i0, i1, i2, i3);
+        });
+    }
+
+    /// f(row) of a row of numbers, in place.
+    template <class F>
+    void of_rows(F&& f) const {
+        std::vector<float> row(static_cast<std::size_t>(src(0).ne[0]));
+        each_row(t, [&](auto i1, auto i2, auto i3) {
+            for (std::size_t i = 0; i < row.size(); ++i)
+                row[i] = *at(src(0), static_cast<std::int64_t>(i), i1, i2, i3);
+            f(row);
+            for (std::int64_t i = 0; i < t.ne[0]; ++i)
+                *at(t, i, i1, i2, i3) = row[static_cast<std::size_t>(i)];
         });
     }
 
@@ -285,11 +301,9 @@ struct node_run {
 
     void argsort() const {
         each_row(t, [&](auto i1, auto i2, auto i3) {
-            std::vector<std::int32_t> order(static_cast<std::size_t>(t.ne[0]));
-            std::iota(order.begin(), order.end(), 0);
-            std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
-                return *at(src(0), a, i1, i2, i3) > *at(src(0), b, i1, i2, i3);
-            });
+            std::vector<float> row;
+            for (std::int64_t i = 0; i < t.ne[0]; ++i) row.push_back(*at(src(0), i, i1, i2, i3));
+            const auto order = scalar::sorted(row.data(), static_cast<int>(t.ne[0]));
             for (std::int64_t i = 0; i < t.ne[0]; ++i)
                 *at<std::int32_t>(t, i, i1, i2, i3) = order[static_cast<std::size_t>(i)];
         });
@@ -312,6 +326,21 @@ struct node_run {
                 return binary([](float a, float b) { return a + b; });
             case op::mul:
                 return binary([](float a, float b) { return a * b; });
+            case op::div:
+                return binary([](float a, float b) { return a / b; });
+            case op::soft_max:
+                if (t.src[1] != catena::no_tensor) return mix();
+                return of_rows(
+                    [](auto& v) { scalar::soft_max(v.data(), static_cast<int>(v.size())); });
+            case op::sum_rows:
+                return of_rows(
+                    [](auto& v) { v[0] = scalar::sum(v.data(), static_cast<int>(v.size())); });
+            case op::clamp:
+                return unary([this](float a) {
+                    return std::max(std::min(a, parameter(t, 1)), parameter(t, 0));
+                });
+            case op::fill:
+                return unary([this](float) { return parameter(t, 0); });
             case op::scale: {
                 const float by = parameter(t, 0), plus = parameter(t, 1);
                 return unary([=](float a) { return plus == 0 ? a * by : a * by + plus; });

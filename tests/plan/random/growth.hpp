@@ -3,6 +3,8 @@
 
 #include "graph.hpp"
 
+#include <utility>
+
 namespace catena_test {
 
 class growth {
@@ -66,6 +68,11 @@ class growth {
     void attention();
     void feed_forward();
     void experts();
+    id best_of_groups(id choice, std::int64_t groups);
+    id first_of(id sorted, std::int64_t count);
+    id sorted(id x);
+    id weights_of(id chosen);
+    std::pair<id, id> routed(id odds, std::int64_t used);
     void gated_value();
     void merged_heads();
     void cache();

@@ -5,6 +5,7 @@
 #include "memory.hpp"
 #include "operands.hpp"
 #include "product_launch.hpp"
+#include "route_launch.hpp"
 
 #include "catena/kernel/args.hpp"
 #include "catena/pick/constraints.hpp"
@@ -323,6 +324,8 @@ catena::status launch(const void* kernel, const catena::launch_config& config, c
         row_launch(row, *static_cast<const row_args*>(args), m).run();
     else if (bytes == sizeof(catena::heads_args))
         launch_heads(row, *static_cast<const catena::heads_args*>(args), m);
+    else if (bytes == sizeof(catena::route_args))
+        launch_routes(row, *static_cast<const catena::route_args*>(args), m);
     else if (bytes == sizeof(matvec_args))
         launch_product(row, *static_cast<const matvec_args*>(args), config, m);
     else if (bytes == sizeof(matmul_args))

@@ -128,24 +128,20 @@ void growth::experts() {
                        rows = any<std::int64_t>({32, 256});
     const id x = normed(recent());
     const id odds = g_.mul_mat(leaf(format::f32, {k_, count}), x);
-    id ids = catena::no_tensor;
-    if (one_in(2)) {
-        const id order = g_.node(op::argsort, format::i32, {count, columns_}, {odds});
-        ids = strided(order, {used, columns_}, count * 4, 0);
-    } else {
-        ids = input(format::i32, {used, columns_}, static_cast<int>(count));
-    }
+    const auto [ids, share] =
+        one_in(3) ? std::pair{input(format::i32, {used, columns_}, static_cast<int>(count)),
+                              mix({odds}, {1, used, columns_})}
+                  : routed(odds, used);
     const id slots = g_.reshape(x, {k_, 1, columns_});
-    const auto picked = [&](id value, std::int64_t n) {
-        id y = product(weight(ne(value, 0), n, count), value, ids);
-        if (one_in(4)) y = times_factors(y, ids, count);
+    const auto picked = [&, by = ids](id value, std::int64_t n) {
+        id y = product(weight(ne(value, 0), n, count), value, by);
+        if (one_in(4)) y = times_factors(y, by, count);
         if (!one_in(4)) return y;
-        return g_.same_shape(op::add_id, y, {y, leaf(format::f32, {n, count}), ids});
+        return g_.same_shape(op::add_id, y, {y, leaf(format::f32, {n, count}), by});
     };
     const id gate = picked(slots, rows);
     const id inner = one_in(6) ? unary(gating(), gate) : gated(gate, picked(slots, rows));
     const id down = picked(inner, k_);
-    const id share = mix({odds}, {1, used, columns_});
     const id weighted = one_in(4) ? down : binary(op::mul, down, share);
     id sum = catena::no_tensor;
     for (std::int64_t s = 0; s < used; ++s) {

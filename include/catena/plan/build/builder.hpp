@@ -8,6 +8,7 @@
 #include "catena/plan/build/group.hpp"
 #include "catena/plan/build/head_planner.hpp"
 #include "catena/plan/build/inside.hpp"
+#include "catena/plan/build/route_planner.hpp"
 #include "catena/plan/find/around.hpp"
 #include "catena/plan/find/choices.hpp"
 #include "catena/plan/find/premises.hpp"
@@ -35,7 +36,8 @@ class plan_builder {
           trial_(draft_, choices_, judge_, sums_, weigh_),
           groups_(draft_, choices_, outputs_, trial_),
           inside_(draft_, known, choices_, outputs_, trial_, groups_, weigh_),
-          heads_(draft_, known, choices_) {}
+          heads_(draft_, known, choices_),
+          routes_(draft_, known, choices_) {}
 
     /// All steps, and what stays with the engine.
     draft& build() {
@@ -52,9 +54,14 @@ class plan_builder {
                 case op::set_rows:
                     if (open(i)) heads_.plan(i);
                     break;
+                case op::argsort:
+                    routes_.plan(i);
+                    break;
+                case op::unary:
+                    if (open(i)) routes_.plan_behind(i);
+                    [[fallthrough]];
                 case op::glu:
                 case op::mul:
-                case op::unary:
                 case op::sqr:
                 case op::cont:
                     if (open(i)) plan_gated(i);
@@ -87,6 +94,7 @@ class plan_builder {
     grouper groups_;
     inside_fuser inside_;
     head_planner heads_;
+    route_planner routes_;
     std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
 
     /// Readers of a value that no step took. Behind many of them only the next are looked at, not

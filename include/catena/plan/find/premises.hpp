@@ -15,17 +15,20 @@ struct premises {
     row_index rows;
     options asked;
     std::vector<family> families;
-    std::int32_t heads = -1;  ///< the chain of launches of heads; -1: there is none
-    format_set norms_inside;  ///< weights of the matvecs that make their activation
-    int norm_columns = 0;     ///< the most columns of theirs
+    std::int32_t heads = -1;    ///< the chain of launches of heads; -1: there is none
+    std::int32_t routing = -1;  ///< that of launches of routing
+    format_set norms_inside;    ///< weights of the matvecs that make their activation
+    int norm_columns = 0;       ///< the most columns of theirs
 
     premises(const table& given, const options& o)
         : rows(given), asked(o), families(families_of(rows.rows(), o)) {
         const table& t = rows.rows();
-        for (std::int32_t c = 0; c < t.chain_count; ++c)
-            if (has_heads(chain::row_part(t.chains[c]).stages) &&
-                !switched_off(asked, t.chains[c].name))
-                heads = c;
+        for (std::int32_t c = 0; c < t.chain_count; ++c) {
+            if (switched_off(asked, t.chains[c].name)) continue;
+            const stage_set stages = chain::row_part(t.chains[c]).stages;
+            if (has_heads(stages)) heads = c;
+            if (routes(stages)) routing = c;
+        }
         for (int i = 0; t.rows != nullptr && i < t.row_count; ++i) {
             const row& r = t.rows[i];
             if (placement_of(r.policy) == norm_placement::producer) continue;

@@ -47,6 +47,10 @@ inline step_args plan::args(int i, void* workspace) const {
         out.heads = heads_args_[index];
         return out;
     }
+    if (out.kind == skeleton::row && routes(s.what.row().needs.stages)) {
+        out.route = route_args_[index];
+        return out;
+    }
     if (out.kind == skeleton::row) {
         out.row = row_args_[index];
         quantize_to(out.row, s.chain);

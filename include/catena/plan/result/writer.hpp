@@ -233,6 +233,10 @@ class plan_writer {
             args.index = static_cast<std::int32_t>(out_.heads_args_.size());
             out_.heads_args_.push_back(
                 head_arguments(view_, draft_.activations[at(s.chain)].found.values, address));
+        } else if (s.what.kind() == skeleton::row && routes(s.what.row().needs.stages)) {
+            args.index = static_cast<std::int32_t>(out_.route_args_.size());
+            out_.route_args_.push_back(
+                route_arguments(view_, draft_.activations[at(s.chain)].found.routed, address));
         } else if (s.what.kind() == skeleton::row) {
             args.index = static_cast<std::int32_t>(out_.row_args_.size());
             out_.row_args_.push_back(

@@ -5,6 +5,7 @@
 #include "catena/match/own_ops.hpp"
 #include "catena/plan/verify/memory.hpp"
 #include "catena/plan/verify/overwrite.hpp"
+#include "catena/plan/verify/routing_values.hpp"
 
 #include <cstdint>
 #include <unordered_set>
@@ -196,6 +197,7 @@ class engine_order {
         return view_.at(t).nb[0] == info(view_.at(t).type).block_bytes &&
                weights_.hold(regions_[at(t)]);
     }
+    bool fills(std::int32_t t) const { return t != no_tensor && view_.at(t).kind == op::fill; }
     bool floats(std::int32_t t) const { return t != no_tensor && view_.at(t).type == format::f32; }
     bool same(std::int32_t t, const tensor& o) const {
         if (!floats(t)) return false;
@@ -207,13 +209,26 @@ class engine_order {
     value value_of(std::int32_t i) {
         const tensor& t = view_.node(i);
         if (t.src[0] == no_tensor) return opaque(i);
-        if (t.kind == op::set_rows) return stored_rows(i, t);
+        const auto routed = [&] {
+            return routing_value(view_, t, opaque(i), [&](int slot) { return source(i, slot); });
+        };
+        if (t.kind == op::argsort) return routed();
+        if (t.kind == op::set_rows) return fills(t.src[2]) ? routed() : stored_rows(i, t);
         if (t.type != format::f32) return opaque(i);
         switch (t.kind) {
+            case op::soft_max:
+            case op::sum_rows:
+            case op::get_rows:
+                return routed();
+            case op::clamp: {
+                const value v = own(i, t);
+                return v == opaque(i) ? routed() : v;
+            }
             case op::rope:
                 return turned_heads(i, t);
             case op::add:
             case op::mul:
+            case op::div:
                 return elementwise(i, t);
             case op::scale:
                 if (!same(t.src[0], t) || (t.params[1] << 1) != 0) return opaque(i);
@@ -231,8 +246,6 @@ class engine_order {
                 return function_of(gate_of(t.sub), source(i, 0));
             case op::repeat:
                 return repeated(i, t);
-            case op::get_rows:
-                return numbers_by_id(i, t);
             case op::cont:
                 return floats(t.src[0]) ? source(i, 0) : opaque(i);
             case op::glu:
@@ -296,7 +309,9 @@ class engine_order {
             repeated.add(t.ne[d], b.ne[d] == t.ne[d] ? b.nb[d] : 0);
         }
         const value first = source(i, 0), second = read(left, writes, repeated);
-        return t.kind == op::add ? plus(first, second) : times(first, second);
+        return t.kind == op::add   ? plus(first, second)
+               : t.kind == op::div ? divided(first, second)
+                                   : times(first, second);
     }
 
     /// Heads [k, count, tokens] of one batch.
@@ -335,17 +350,6 @@ class engine_order {
         const bool one_by_one = s.ne[0] == 1 && t.ne[0] == 1 && s.ne[1] == t.ne[1] && t.ne[3] == 1;
         if (!one_by_one || elements(s) != s.ne[1]) return opaque(i);
         return of_rows(source(i, 0), s.ne[1], t.ne[2]);
-    }
-
-    /// The numbers of [1, n, tokens] that ids of [slots, tokens] pick.
-    value numbers_by_id(std::int32_t i, const tensor& t) const {
-        if (!floats(t.src[0]) || t.src[1] == no_tensor) return opaque(i);
-        const tensor& s = view_.at(t.src[0]);
-        const tensor& ids = view_.at(t.src[1]);
-        const bool fits = s.ne[0] == 1 && s.ne[2] == ids.ne[1] && s.ne[3] == 1 && t.ne[0] == 1 &&
-                          t.ne[1] == ids.ne[0] && t.ne[2] == ids.ne[1] && t.ne[3] == 1;
-        if (!fits) return opaque(i);
-        return single(hash_of(term::picked, source(i, 0).hash, source(i, 1).hash));
     }
 
     value glu(std::int32_t i, const tensor& t) {

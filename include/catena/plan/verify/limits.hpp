@@ -143,6 +143,32 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
     return rules.broken;
 }
 
+inline fault beyond(const step& s, const row& r, const route_args& a) {
+    const row_policy& p = r.policy.row();
+    const row_computation& c = r.computes.row();
+    const routing_numbers& n = a.numbers;
+    launch_rules rules(s);
+    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
+    rules.must(a.experts > 0 && a.tokens > 0, "are none", a.experts, "experts");
+    rules.at_most(a.experts, routed_experts(p), "experts");
+    rules.must(n.chosen > 0 && n.chosen <= a.experts, "are not there", n.chosen, "chosen experts");
+    rules.at_most(n.chosen, max_chosen, "chosen experts");
+    rules.must(n.groups > 0 && n.groups_chosen > 0 && n.groups_chosen <= n.groups, "are not there",
+               n.groups_chosen, "groups of experts");
+    rules.at_most(n.groups, max_groups, "groups of experts");
+    if (rules.broken) return rules.broken;
+    rules.multiple(a.experts, n.groups, "experts");
+    rules.must(n.groups == 1 || a.experts >= 2 * n.groups, "have one expert each", n.groups,
+               "groups of experts");
+    const bool weighs = n.soft_max_chosen || n.normalized || n.scale != 1;
+    rules.must((n.score == scoring::none || c.stages.has(stage_kind::score)) &&
+                   (!weighs || c.stages.has(stage_kind::weigh)),
+               "are nothing that its row makes", 0, "weights");
+    rules.must(s.config.blocks == static_cast<std::uint32_t>(a.tokens), "do not have all tokens",
+               s.config.blocks, "its blocks");
+    return rules.broken;
+}
+
 /// What a member's matrices are: in the tensor's bytes, behind the matrices that ids pick, with
 /// scales for whole pieces of its rows.
 template <class Args>

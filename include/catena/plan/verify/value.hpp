@@ -31,6 +31,12 @@ enum class term : std::uint64_t {
     picked,  ///< a row for each expert id
     turned,  ///< heads, by the positions of their tokens
     stored,  ///< memory of a cache, into which rows were written
+    soft_max,
+    sorted,  ///< numbers of elements, the largest first
+    row_sum,
+    bounded,
+    quotient,
+    masked,  ///< a number, with some rows in its place
     shape
 };
 

@@ -231,6 +231,8 @@ class verifier {
         const bool by_row = a.kind == skeleton::row;
         if (a.of_heads())
             rows.run(one, r, a.heads, stream);
+        else if (a.of_routing())
+            rows.run(one, r, a.route, stream);
         else if (by_row)
             rows.run(one, r, a.row, stream);
         else
@@ -245,9 +247,10 @@ class verifier {
             early_.push_back(e);
             early_step_.push_back(s);
         }
-        const bool at_once = by_row && !a.of_heads() && a.row.rows == 1 &&
-                             has_norm(r.computes.row().stages) &&
-                             reads_before_it_writes(r.policy.row());
+        const bool one_norm = by_row && !a.of_heads() && !a.of_routing() && a.row.rows == 1 &&
+                              has_norm(r.computes.row().stages) &&
+                              reads_before_it_writes(r.policy.row());
+        const bool at_once = one_norm || (a.of_routing() && a.route.tokens == 1);
         if (!at_once) check_reads(s, replay);
         if (ok()) check_results(s, replay);
         if (ok()) store_results(s, engine, now, replay);
@@ -335,10 +338,15 @@ class verifier {
         out_.slots += static_cast<std::int64_t>(replay.quantized.size());
     }
 
-    /// May somebody outside the view read what a node makes, or names?
-    bool read_outside(std::int32_t i, const std::vector<std::int32_t>& named) const {
+    /// May somebody outside the view read what a node makes, or names? What it writes in place, of
+    /// what a node of the view made, is read by who names that.
+    bool read_outside(std::int32_t i, const std::vector<std::int32_t>& named,
+                      const std::vector<std::int32_t>& maker) const {
         const tensor& t = view_.node(i);
-        const bool in_place = t.view_src != no_tensor && !launches_nothing(t.kind);
+        const std::int32_t into = launches_nothing(t.kind) ? no_tensor : t.view_src;
+        const std::int32_t made = into == no_tensor ? -1 : maker[at(into)];
+        const bool in_place =
+            into != no_tensor && (made < 0 || made == i || read_outside(made, named, maker));
         return in_place || t.uses == unknown_uses || t.uses == 0 ||
                t.uses > named[at(view_.nodes[i])] || (t.flags & flag_output) != 0;
     }
@@ -356,7 +364,7 @@ class verifier {
         }
         for (std::int32_t i = 0; i < view_.node_count && ok(); ++i) {
             const std::int32_t t = view_.nodes[i], by = maker[at(t)];
-            if (by < 0 || regions_[at(t)].empty() || !read_outside(i, named)) continue;
+            if (by < 0 || regions_[at(t)].empty() || !read_outside(i, named, maker)) continue;
             const std::uint64_t left = engine_order::result(by);
             if (engine.found(engine.left, t) == left && engine.found(now, t) != left)
                 fail(-1, i, regions_[at(t)].begin,

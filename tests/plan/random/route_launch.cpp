@@ -1,0 +1,112 @@
+#include "route_launch.hpp"
+
+#include "arithmetic.hpp"
+#include "operands.hpp"
+
+#include "catena/kernel/layout.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace catena_test {
+namespace {
+
+using catena::route_args;
+using catena::scoring;
+using catena::stage_kind;
+
+class route_launch {
+  public:
+    route_launch(const catena::row& r, const route_args& a, machine& m)
+        : row_(r), a_(a), machine_(m) {}
+
+    void run() {
+        judge();
+        for (std::int64_t t = 0; t < a_.tokens && machine_.fault.empty(); ++t) compute(t);
+    }
+
+  private:
+    const catena::row& row_;
+    const route_args& a_;
+    machine& machine_;
+
+    void demand(bool fine, const char* what) {
+        if (!fine) machine_.blame(what);
+    }
+
+    void judge() {
+        const catena::row_computation& c = row_.computes.row();
+        const catena::routing_numbers& n = a_.numbers;
+        operands ops(machine_);
+        const auto tokens = [&](const char* name, const void* at, std::int64_t count,
+                                std::int64_t nb) -> operand_range {
+            return {
+                name, static_cast<const std::byte*>(at), 4 * count, {a_.tokens, 1, 1}, {nb, 0, 0}};
+        };
+        demand(a_.experts <= catena::routed_experts(row_.policy.row()), "experts without a thread");
+        demand(n.chosen >= 1 && n.chosen <= a_.experts && n.chosen <= catena::max_chosen,
+               "chosen experts that are none");
+        demand(n.groups <= catena::max_groups && a_.experts % n.groups == 0,
+               "groups that are none");
+        demand(n.score == scoring::none || c.stages.has(stage_kind::score), "scores that are none");
+        ops.read(tokens("x", a_.x, a_.experts, a_.x_nb));
+        if (a_.bias != nullptr)
+            ops.read({"bias",
+                      reinterpret_cast<const std::byte*>(a_.bias),
+                      4 * a_.experts,
+                      {1, 1, 1},
+                      {0, 0, 0}});
+        ops.write(tokens("ids", a_.ids, a_.experts, a_.ids_nb));
+        ops.write(tokens("weights", a_.weights, n.chosen, a_.weights_nb));
+        const char* const element_wise[] = {nullptr};
+        ops.check(element_wise, a_.tokens == 1);
+    }
+
+    void keep_best_groups(std::vector<float>& choice) const {
+        const int size = a_.experts / a_.numbers.groups;
+        std::vector<float> best;
+        for (int g = 0; g < a_.numbers.groups; ++g) {
+            const float* group = choice.data() + g * size;
+            const auto order = scalar::sorted(group, size);
+            best.push_back(group[order[0]] + group[order[1]]);
+        }
+        const auto groups = scalar::sorted(best.data(), a_.numbers.groups);
+        for (int g = a_.numbers.groups_chosen; g < a_.numbers.groups; ++g)
+            std::fill_n(choice.begin() + groups[static_cast<std::size_t>(g)] * size, size,
+                        -std::numeric_limits<float>::infinity());
+    }
+
+    void compute(std::int64_t token) const {
+        const catena::routing_numbers& n = a_.numbers;
+        const auto count = static_cast<std::size_t>(a_.experts);
+        const float* x = offset(a_.x, token * a_.x_nb);
+        std::vector<float> score(x, x + count);
+        if (n.score == scoring::soft_max) scalar::soft_max(score.data(), a_.experts);
+        if (n.score == scoring::sigmoid)
+            for (float& s : score) s = scalar::gate(catena::gate_function::sigmoid, s);
+        std::vector<float> choice = score;
+        for (std::size_t i = 0; i < count && a_.bias != nullptr; ++i) choice[i] += a_.bias[i];
+        if (n.groups > 1) keep_best_groups(choice);
+        const auto order = scalar::sorted(choice.data(), a_.experts);
+        std::vector<float> w;
+        for (int i = 0; i < n.chosen; ++i)
+            w.push_back(score[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]);
+        if (n.soft_max_chosen) scalar::soft_max(w.data(), n.chosen);
+        if (n.normalized) {
+            const float sum = std::max(scalar::sum(w.data(), n.chosen), n.least);
+            for (float& one : w) one /= sum;
+        }
+        for (float& one : w) one *= n.scale;
+        std::copy(order.begin(), order.end(), offset(a_.ids, token * a_.ids_nb));
+        std::copy(w.begin(), w.end(), offset(a_.weights, token * a_.weights_nb));
+    }
+};
+
+}  // namespace
+
+void launch_routes(const catena::row& r, const route_args& a, machine& m) {
+    route_launch(r, a, m).run();
+}
+
+}  // namespace catena_test
