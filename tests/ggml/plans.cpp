@@ -223,10 +223,12 @@ TEST_CASE("A plan of a whole graph takes over every matmul of weights, and every
 }
 
 TEST_CASE("Experts are chosen and weighed by steps", "[ggml]") {
+    mode ordered;
+    ordered.optimize = true;
     for (const auto shape : {gpt_oss, deepseek}) {
         const model m(shape());
         for (const int tokens : {1, 4}) {
-            const outcome seen = run_and_judge(m, tokens, {.optimize = true});
+            const outcome seen = run_and_judge(m, tokens, ordered);
             const graph g(m, tokens);
             int sorted = 0, by_step = 0;
             for (int i = 0; i < g.size(); ++i) {

@@ -79,6 +79,9 @@ std::vector<route_case> route_cases(const row_policy& how) {
                  .tokens = 2,
                  .biased = biased,
                  .gap = 3});
+    routing_numbers bounded = qwen(4);
+    bounded.least = 0.9f;
+    add({.what = "a sum below the least", .numbers = bounded, .experts = 96, .tokens = 2});
     add({.what = "weights over the logits",
          .numbers = qwen(8),
          .experts = 128,

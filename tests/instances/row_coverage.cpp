@@ -51,12 +51,28 @@ void each_length_of_heads(const row_computation& computes, const Visit& visit) {
                 }
 }
 
+/// Routers of every size that models have.
+template <class Visit>
+void each_router(const row_computation& computes, const Visit& visit) {
+    row_problem p;
+    p.needs = computes;
+    p.alignment = 4;
+    for (const std::int64_t k : {2, 8, 32, 60, 128, 256, 384, 512, 1024})
+        for (const std::int64_t rows : {1, 8, 512, 8192}) {
+            p.k = k;
+            p.rows = rows;
+            p.slots = std::min<std::int64_t>(k, 8);
+            visit(p);
+        }
+}
+
 /// Every shape of what a set computes, with all it can emit and with f32 alone.
 template <class Visit>
 void each_problem(const row_computation& computes, const Visit& visit) {
     row_problem p;
     p.needs = computes;
     if (has_heads(computes.stages)) return each_length_of_heads(computes, visit);
+    if (routes(computes.stages)) return each_router(computes, visit);
     for (const bool quantizes : {false, true})
         for (const std::int64_t k :
              {1, 37, 64, 256, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})

@@ -125,8 +125,11 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                 if (t.rows[i].computes != c) continue;
                 const policy& p = t.rows[i].policy;
                 ++rows;
-                if (c.kind() == skeleton::row)  // a head has registers for any k
-                    plain += (p.row().values == 0 || has_heads(c.row().stages)) && !p.row().vector;
+                if (c.kind() == skeleton::row) {  // heads and routers have registers for any k
+                    const stage_set stages = c.row().stages;
+                    const bool kept = has_heads(stages) || routes(stages);
+                    plain += (p.row().values == 0 || kept) && !p.row().vector;
+                }
                 if (c.kind() == skeleton::matvec)
                     plain += copy_of(p) == copy_method::plain &&
                              p.matvec().activation == activation_source::global &&

@@ -112,8 +112,8 @@ class rules_at {
         return true;
     }
 
-    /// Of a routing: one block, of 8 tokens at most, may write over the logits, under the name that
-    /// its first node reads.
+    /// A routing of 8 tokens at most has one block, which may also write over the logits, under the
+    /// name that its first node reads.
     bool apart_from_logits(int count, std::initializer_list<int> results) const {
         return apart(count, results, node(0).ne[1] <= 8 ? node(0).src[0] : no_tensor);
     }

@@ -11,7 +11,7 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Of the nodes at most SOFT_MAX or SIGMOID, an ADD of a bias, what limits a token to groups of
+/// Its nodes are at most SOFT_MAX or SIGMOID, an ADD of a bias, what limits a token to groups of
 /// experts, ARGSORT, GET_ROWS, SOFT_MAX, SUM_ROWS, CLAMP, DIV and SCALE. Nodes by position.
 struct routing {
     obstacle why;                   ///< why no launch takes it

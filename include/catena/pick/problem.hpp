@@ -37,7 +37,7 @@ struct row_problem {
     std::int64_t k = 0;        ///< elements of a norm row
     std::int64_t rows = 0;     ///< norm rows
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
-    /// The results that are added up to x: one of each slot, and that of a shared expert. Of a
+    /// The results that are added up to x: one of each slot, and that of a shared expert. In a
     /// routing, whose rows are tokens of k experts, those that a token is sent to.
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< of rows that are heads, those that go into a cache

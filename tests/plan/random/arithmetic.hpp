@@ -40,7 +40,7 @@ void decode_fp8(const std::byte* data, const float* scales, int k, float* out);
 void turn(float* head, const catena::rotation& by, const std::int32_t* positions,
           std::int64_t tokens, std::int64_t token, const float* factors);
 
-/// Of k numbers, in place.
+/// Makes k numbers their soft max.
 void soft_max(float* x, int k);
 
 float sum(const float* x, int k);

@@ -90,7 +90,7 @@ step_result checker::run_routes(int step, const route_args& a) {
         const auto values = read_values(on_, row(a.weights, a.weights_nb, t), a.numbers.chosen);
         for (std::size_t i = 0; i < values.size(); ++i) weights.add(values[i], expected[i]);
     }
-    result.comparisons.push_back({"experts", static_cast<double>(wrong), 0});
+    result.comparisons.push_back({"misplaced experts", static_cast<double>(wrong), 0});
     result.comparisons.push_back({"weights", weights.value(), 1e-10});
     return result;
 }

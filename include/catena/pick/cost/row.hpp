@@ -32,9 +32,8 @@ constexpr bool quantizes(const format_set& emits) {
     return false;
 }
 
-/// Of a routing: what a warp takes to compare an expert of each lane with four others, 11
-/// instructions that mostly wait for one another, and what the issue of these takes on an SM.
-/// Predicted.
+/// What a warp of a routing takes to compare an expert of each lane with four others, 11
+/// instructions that mostly wait for one another, and what their issue takes on an SM. Predicted.
 inline constexpr double ranked_quad_us = 0.015, issued_quad_us = 0.0015;
 
 /// Sorting a token's experts.

@@ -27,7 +27,7 @@ inline value first_of(const value& all, std::int64_t k, std::int64_t count, std:
         hash_of(term::part, all.hash, whole.shape(), 0, first.end - first.begin, first.shape()));
 }
 
-/// Of each token's rows of k elements those that ids pick.
+/// The rows of k elements that ids pick of each token's.
 inline value picked_rows(const value& rows, const value& ids, std::int64_t k) {
     return k == 1 ? single(hash_of(term::picked, rows.hash, ids.hash))
                   : single(hash_of(term::picked, rows.hash, ids.hash, k));
