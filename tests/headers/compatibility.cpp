@@ -40,8 +40,8 @@ using catena::arch, catena::arch_named, catena::capability_named, catena::gpu_re
     catena::served_registry, catena::table, catena::with_figures;
 // Launches.
 using catena::basic_step_timer, catena::head_member, catena::heads_args, catena::launch_config,
-    catena::launch_row, catena::matmul_args, catena::matvec_args, catena::row_args,
-    catena::row_launcher;
+    catena::launch_row, catena::matmul_args, catena::matvec_args, catena::route_args,
+    catena::row_args, catena::row_launcher;
 
 }  // namespace names
 
@@ -98,12 +98,13 @@ CATENA_AT(graph_view, tensor_count, 8);
 CATENA_AT(graph_view, nodes, 16);
 CATENA_AT(graph_view, node_count, 24);
 CATENA_AT(graph_view, engine, 32);
-static_assert(sizeof(engine_model) == 40);
+static_assert(sizeof(engine_model) == 48);
 CATENA_AT(engine_model, name, 0);
 CATENA_AT(engine_model, fuses, 8);
 CATENA_AT(engine_model, launches, 16);
 CATENA_AT(engine_model, head_launches, 24);
-CATENA_AT(engine_model, waits, 32);
+CATENA_AT(engine_model, routing_launches, 32);
+CATENA_AT(engine_model, waits, 40);
 static_assert(sizeof(status) == 257);
 CATENA_AT(status, code, 0);
 CATENA_AT(status, message, 1);
@@ -211,6 +212,17 @@ CATENA_AT(head_member, cache_type, 104);
 CATENA_AT(head_member, ids_of_64_bits, 105);
 CATENA_AT(head_member, normed, 106);
 CATENA_AT(head_member, turned, 107);
+static_assert(sizeof(route_args) == 88);
+CATENA_AT(route_args, x, 0);
+CATENA_AT(route_args, bias, 8);
+CATENA_AT(route_args, ids, 16);
+CATENA_AT(route_args, weights, 24);
+CATENA_AT(route_args, x_nb, 32);
+CATENA_AT(route_args, ids_nb, 40);
+CATENA_AT(route_args, weights_nb, 48);
+CATENA_AT(route_args, numbers, 56);
+CATENA_AT(route_args, experts, 80);
+CATENA_AT(route_args, tokens, 84);
 #undef CATENA_AT
 
 }  // namespace

@@ -169,9 +169,10 @@ TEST_CASE("The stamp of a table depends on everything that the table holds") {
 }
 
 TEST_CASE("The stamp of a table depends on everything that a kernel takes") {
-    const auto& [kind, row, heads, matvec, matmul] = step_args{};
+    const auto& [kind, row, heads, route, matvec, matmul] = step_args{};
     CHECK(stamped<std::decay_t<decltype(row)>>());
     CHECK(stamped<std::decay_t<decltype(heads)>>());
+    CHECK(stamped<std::decay_t<decltype(route)>>());
     CHECK(stamped<std::decay_t<decltype(matvec)>>());
     CHECK(stamped<std::decay_t<decltype(matmul)>>());
     static_cast<void>(kind);

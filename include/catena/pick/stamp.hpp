@@ -29,7 +29,7 @@ using table_types =
     type_list<arch, row, lowered_chain, measurement, engine_median, engine_verdict, preferred_row,
               own_ops, own_op, op_numbers, tensor, computation, row_computation,
               product_computation, policy, row_policy, matvec_policy, matmul_policy, row_args,
-              heads_args, matvec_args, matmul_args, launch_config, status>;
+              heads_args, route_args, matvec_args, matmul_args, launch_config, status>;
 
 /// How many of each can be named in a table.
 inline constexpr std::size_t table_names[] = {format_count, stage_kind_count, epilogue_part_count,
