@@ -213,6 +213,23 @@ TEST_CASE("one token may be routed where its logits lie, several may not", "[pla
     }
 }
 
+TEST_CASE("the proof lets one token alone be routed where its logits lie", "[plan][routing]") {
+    for (const std::int64_t tokens : {1, 4}) {
+        router_shape s = of_qwen3;
+        s.tokens = tokens;
+        router_case c(s);
+        plan p = c.planned();  // before the weights lie there
+        c.g.share(c.g[c.weights].src[0], c.logits);
+        c.g.share(c.weights, c.logits);
+        plan_faults{p}.route(0).weights = static_cast<float*>(c.g[c.weights].data);
+        graph_view view = c.g.view();
+        view.engine = &node_by_node;
+        const std::string found = verify(view, p).state.message;
+        CHECK((found.find("is written over by the same launch") != found.npos) == (tokens > 1));
+        CHECK(found.empty() == (tokens == 1));
+    }
+}
+
 TEST_CASE("optimize keeps logits until their tokens are routed", "[plan][routing]") {
     router_case c(of_deepseek);
     const ordering order = optimize(c.g.view());

@@ -7,6 +7,7 @@
 #include "catena/plan/build/draft.hpp"
 #include "catena/plan/find/head_request.hpp"
 #include "catena/plan/find/request.hpp"
+#include "catena/plan/find/route_request.hpp"
 #include "catena/plan/order/slots.hpp"
 
 #include <algorithm>
