@@ -1,12 +1,7 @@
 // Everything that the row skeleton can make of a row, whether or not a table has it: each norm with
 // all that may stand around it, every format, rows that share a block.
-#include "host_machine.hpp"
+#include "every_case.hpp"
 #include "row_data.hpp"
-#include "sweep.hpp"
-
-#include "catena/instances/host_instance.hpp"
-#include "catena/pick/name.hpp"
-#include "catena_test/catch.hpp"
 
 using namespace catena;
 using namespace catena_test;
@@ -37,19 +32,6 @@ constexpr row_policy any{.threads = 64};
 constexpr row_policy long_rows{.threads = 64, .vector = true};
 constexpr row_policy short_rows{.threads = 128, .values = 8, .rows = 4, .vector = true};
 constexpr row_policy shared_and_long{.threads = 96, .rows = 3};
-
-template <row_computation C, row_policy P>
-void stands_every_case() {
-    const instance on = on_host(C, P, reinterpret_cast<const void*>(&instances::run_on_host<C, P>),
-                                row_name(C, P, "test"));
-    INFO(row_name(C, P, "test"));
-    const auto cases = row_cases(C, P);
-    REQUIRE(!cases.empty());
-    for (const row_case& c : cases) {
-        INFO(c.what);
-        check(on, c, run(on, c));
-    }
-}
 
 }  // namespace
 
