@@ -4,7 +4,6 @@
 
 #include "catena/config.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -109,16 +108,17 @@ inline rotation rotation_of(const rope_numbers& n) {
     rotation r;
     r.pairs = n.pairs;
     r.dims = n.dims, r.first = n.first;
-    std::copy(n.section, n.section + 4, r.section);
-    r.sections = std::max(1, n.section[0] + n.section[1] + n.section[2] + n.section[3]);
+    int sections = 0;
+    for (int i = 0; i < 4; ++i) sections += r.section[i] = n.section[i];
+    r.sections = sections > 1 ? sections : 1;
     const double ratio = std::log2(static_cast<double>(ratio_of(n)));
     r.log2_ratio = static_cast<float>(ratio);
     r.rest = static_cast<float>(ratio - static_cast<double>(r.log2_ratio));
     r.scale = n.scale, r.mix = n.mix, r.magnitude = n.magnitude;
     if (n.mix == 0) return r;
-    const float from = std::max(0.0f, std::floor(pair_of_turns(n, n.fast)));
-    const float to = std::min(static_cast<float>(n.dims - 1), std::ceil(pair_of_turns(n, n.slow)));
-    r.ramp_from = from, r.ramp_by = 1 / std::max(0.001f, to - from);
+    const float from = std::fmax(0.0f, std::floor(pair_of_turns(n, n.fast)));
+    const float to = std::fmin(static_cast<float>(n.dims - 1), std::ceil(pair_of_turns(n, n.slow)));
+    r.ramp_from = from, r.ramp_by = 1 / std::fmax(0.001f, to - from);
     r.magnitude *= 1 + 0.1f * std::log(1 / n.scale);
     return r;
 }

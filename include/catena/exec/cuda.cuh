@@ -187,9 +187,7 @@ class cuda {
     __device__ wgmma_operand operand_at(const void* shared, int stride) const {
         return wgmma_operand::at(static_cast<unsigned>(__cvta_generic_to_shared(shared)), stride);
     }
-    __device__ void async_fence() const {
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
+    __device__ void async_fence() const { fence_proxy_async(); }
     __device__ void wgmma_fence() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
     __device__ void wgmma_commit() const {
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");

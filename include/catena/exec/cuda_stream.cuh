@@ -3,8 +3,7 @@
 #pragma once
 
 #include "catena/exec/executor.hpp"
-
-#include <cuda/ptx>
+#include "catena/exec/mbarrier.cuh"
 
 #include <cstdint>
 
@@ -175,9 +174,8 @@ class cuda_stream<copy_method::bulk, Stages> {
         : barriers_(x.template shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
         if (elected()) {
             CATENA_UNROLL
-            for (int i = 0; i < Stages; ++i) ::cuda::ptx::mbarrier_init(barriers_ + i, 1);
-            // The copies come through another proxy, which must see the barriers too.
-            ::cuda::ptx::fence_mbarrier_init(::cuda::ptx::sem_release, ::cuda::ptx::scope_cluster);
+            for (int i = 0; i < Stages; ++i) mbarrier(barriers_ + i).init();
+            mbarrier::fence_init();
         }
         __syncwarp();
     }
@@ -206,13 +204,13 @@ class cuda_stream<copy_method::bulk, Stages> {
         start_copy(shared, global, bytes);
     }
     __device__ void wait(int stage) {
-        while (!::cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity_)) {
+        while (!mbarrier(barriers_ + stage).try_wait(parity_)) {
         }
         if (stage == Stages - 1) parity_ ^= 1u;
         __syncwarp();
     }
     __device__ void release(int) { __syncwarp(); }
-    __device__ void reuse() { ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared); }
+    __device__ void reuse() { fence_proxy_async(); }
 
   private:
     /// The elected lane makes its neighbor's copy too: of copies by two lanes ptxas makes a loop.
@@ -230,8 +228,7 @@ class cuda_stream<copy_method::bulk, Stages> {
                    other_bytes);
     }
     __device__ void start_copy(void* shared, const void* global, int bytes) {
-        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared,
-                                   global, static_cast<std::uint32_t>(bytes), barriers_ + filling_);
+        mbarrier(barriers_ + filling_).copy(shared, global, static_cast<std::uint32_t>(bytes));
     }
     /// One of the warp's lanes, whichever. All of them ask.
     __device__ static bool elected() {
@@ -243,9 +240,7 @@ class cuda_stream<copy_method::bulk, Stages> {
         return yes != 0;
     }
     __device__ void expect(std::int64_t bytes) {
-        ::cuda::ptx::mbarrier_arrive_expect_tx(::cuda::ptx::sem_release, ::cuda::ptx::scope_cta,
-                                               ::cuda::ptx::space_shared, barriers_ + filling_,
-                                               static_cast<std::uint32_t>(bytes));
+        mbarrier(barriers_ + filling_).arrive_and_expect(static_cast<std::uint32_t>(bytes));
     }
 
     std::uint64_t* barriers_;

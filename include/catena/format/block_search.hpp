@@ -6,7 +6,6 @@
 #include "catena/format/rounding.hpp"
 #include "catena/format/scale_search.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -84,6 +83,10 @@ struct scale_min_block {
         float d, dmin;  ///< as an f16 holds them
     };
 
+    static int storable(int scale) {
+        return scale < 0 ? 0 : scale > HighestScale ? HighestScale : scale;
+    }
+
     /// The scale next to that of `fit`, as it can be stored, and the min, that leave the least
     /// error: rounding each alone would not, since a min makes up for what its scale lost.
     static scale_min best_near(const float* in, pair super, const scale_fit& fit) {
@@ -93,7 +96,7 @@ struct scale_min_block {
         scale_min best{};
         float least = INFINITY;
         const auto attempt = [&](int s, int m) {  // gives the min that would center the error
-            const scale_min at{std::clamp(s, 0, HighestScale), std::clamp(m, 0, HighestScale)};
+            const scale_min at{storable(s), storable(m)};
             const part_error error = error_of(in, super, at);
             if (error.squared < least) {
                 least = error.squared;

@@ -6,9 +6,9 @@
 #include "catena/format/block_search.hpp"
 #include "catena/format/format.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 
 namespace CATENA_NAMESPACE {
 
@@ -130,7 +130,8 @@ struct codec<format::iq4_xs> {
             const int near = nearest_level(scales[part] * per_d, -32, 31);
             int scale = near;
             float least = INFINITY;
-            for (int s = std::max(near - 1, -32); s <= std::min(near + 1, 31); ++s) {
+            for (int s = near - 1; s <= near + 1; ++s) {
+                if (s < -32 || s > 31) continue;
                 const float error = detail::iq4_error(in + 32 * part, d * static_cast<float>(s));
                 if (!(error < least)) continue;
                 least = error;
