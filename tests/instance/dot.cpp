@@ -1,5 +1,6 @@
 // The inner product by dp4a: every format, policies that no table has.
 #include "products.hpp"
+#include "sampled.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -43,7 +44,7 @@ TEST_CASE("Policies at the edges of what a matvec takes stand every case with th
         same_bits(rows);
         for (const instance& on : rows) {
             INFO(row_name(on.computes, on.policy, "test"));
-            sweep(on);
+            sweep(on, nullptr, sampled);
         }
     });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "order.hpp"
+#include "sampled.hpp"
 #include "sweep.hpp"
 
 #include "catena/pick/name.hpp"
@@ -45,7 +46,7 @@ constexpr catena::matmul_policy in_clusters(catena::matmul_policy p) {
 inline void stands_every_case(const std::vector<instance>& rows) {
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.policy, "test"));
-        sweep(on);
+        sweep(on, nullptr, sampled);
     }
     same_bits_of_tiles(rows);
 }

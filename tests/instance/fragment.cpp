@@ -1,5 +1,6 @@
 // The inner product by mma: every format, policies that no table has.
 #include "products.hpp"
+#include "sampled.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -62,7 +63,7 @@ TEST_CASE("A matvec by mma stands every case with the same bits, whatever its po
         same_bits(rows);
         for (const instance& on : rows) {
             INFO(row_name(on.computes, on.policy, "test"));
-            sweep(on);
+            sweep(on, nullptr, sampled);
         }
     });
 }
@@ -73,7 +74,7 @@ TEST_CASE("Warps that share K stand every case, with the same bits in teams of a
         same_bits({made<c, two_teams>(), made<c, one_team>()});
         for (const instance& on : {made<c, two_teams>(), made<c, eight_warps>()}) {
             INFO(row_name(on.computes, on.policy, "test"));
-            sweep(on);
+            sweep(on, nullptr, sampled);
         }
     });
 }

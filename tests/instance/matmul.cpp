@@ -1,6 +1,7 @@
 // The matmul's body under policies at the edges of what it takes and every format that can be taken
 // apart: right for every case, and the same bits whatever the policy.
 #include "edge_tiles.hpp"
+#include "sampled.hpp"
 
 #include "catena/match/pattern.hpp"
 #include "catena/pick/name.hpp"
@@ -75,7 +76,7 @@ TEST_CASE("A matmul takes every format that can be taken apart") {
         // A format with one minimum for 32 values wants their sum, which ds4 brings.
         constexpr bool wants_sum = kernel::unpack<F>::mins && kernel::unpack<F>::scales == 1;
         CHECK((matmul_layout(F) == format::q8_1_mmq_ds4 || !wants_sum));
-        sweep(on);
+        sweep(on, nullptr, sampled);
     };
     stands.operator()<format::q1_0>();
     stands.operator()<format::q2_0>();

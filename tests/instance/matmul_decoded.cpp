@@ -2,6 +2,7 @@
 // and for every format that can be taken apart: right for every case, and the same bits whatever
 // the policy.
 #include "edge_tiles.hpp"
+#include "sampled.hpp"
 
 using namespace catena;
 using namespace catena_test;
@@ -62,7 +63,7 @@ TEST_CASE("A matmul decodes every format that can be taken apart") {
     const auto stands = []<format... F> {
         const auto one = [](const instance& on) {
             INFO(row_name(on.computes, on.policy, "test"));
-            sweep(on);
+            sweep(on, nullptr, sampled);
         };
         (one(made<decoded<F>, one_group>()), ...);
     };

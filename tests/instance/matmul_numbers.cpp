@@ -1,6 +1,7 @@
 // The matmul of numbers: every type under policies at the edges of what a body takes, the bits of
 // all of them, and what rounding to the weights' type does to an activation.
 #include "edge_tiles.hpp"
+#include "sampled.hpp"
 
 #include "catena/match/pattern.hpp"
 #include "catena_test/catch.hpp"
@@ -91,7 +92,7 @@ TEST_CASE("A matmul by warpgroups stands every case, and all its policies give t
 
 TEST_CASE("A matmul of several types of numbers rounds its activation for each") {
     constexpr product_computation c = tiles<format::f16, format::bf16>;
-    sweep(made<c, plain>());
+    sweep(made<c, plain>(), nullptr, sampled);
 }
 
 TEST_CASE(

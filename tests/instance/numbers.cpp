@@ -1,5 +1,6 @@
 // The inner product of numbers: every plain format, policies that no table has.
 #include "order.hpp"
+#include "sampled.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -44,6 +45,6 @@ TEST_CASE("A matvec of numbers stands every case with the same bits, whatever it
     same_bits(rows);
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.policy, "test"));
-        sweep(on);
+        sweep(on, nullptr, sampled);
     }
 }

@@ -1,5 +1,6 @@
 // The activation made inside the matvec: all placements, all inner products.
 #include "products.hpp"
+#include "sampled.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -54,7 +55,7 @@ constexpr product_computation normed_numbers = {
 template <matvec_policy P, product_computation C = normed>
 void stands_every_case() {
     INFO(row_name(C, P, "test"));
-    sweep(made<C, P>());
+    sweep(made<C, P>(), nullptr, sampled);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Every row of every table that has a host kernel (tests/instances/sets.cpp says which must), on
 // the host executor, a test per arch.
 #include "host_machine.hpp"
+#include "sampled.hpp"
 #include "sweep.hpp"
 #include "tables.hpp"
 
@@ -19,7 +20,8 @@ void sweep_arch(const char* arch) {
         const std::string name = row_name(t, i);
         INFO(name);
         if (!catena_test::runs(t, i) || catena_test::tested_on(r) != arch) continue;
-        catena_test::sweep(catena_test::on_host(r.computes, r.policy, t.kernels[i], name));
+        catena_test::sweep(catena_test::on_host(r.computes, r.policy, t.kernels[i], name), nullptr,
+                           catena_test::sampled);
     }
 }
 

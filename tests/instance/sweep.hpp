@@ -34,7 +34,8 @@ void apply_own(std::vector<row_case>& cases, const instance& on);
 void apply_own(std::vector<matvec_case>& cases, const instance& on);
 
 /// Runs and checks every case of the instance. With `peer`, the same instance on another machine,
-/// both must write the same bytes. `every`: of the cases one in so many.
+/// both must write the same bytes. `every`: of the cases one in so many, other ones for an instance
+/// of another name.
 void sweep(const instance& on, const instance* peer = nullptr, std::size_t every = 1);
 
 }  // namespace catena_test
