@@ -31,14 +31,16 @@ install_python_packages() {
 }
 
 # install_ggml [PREFIX [CMAKE_OPTION...]]: ggml with its CMake package, for the tests of its adapter: the sources in
-# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml. The sources
-# of ggml and libllama stay in build/llama, for the tests of the integration in llama.cpp.
+# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml, the tests of
+# the plug-in for ggml with modules in build/ggml/modules. The sources of ggml and libllama stay in build/llama, for the
+# tests of the integration in llama.cpp.
 llama_cpp_python=0.3.36  # ggml 0.25.3
 llama=build/llama
 install_ggml() {
     local prefix=${1:-build/ggml}
     local work=$prefix-work
-    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || [ ! -d "$llama/src" ] || return 0
+    local built="$llama_cpp_python with modules"
+    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$built" ] || [ ! -d "$llama/src" ] || return 0
     echo "installing into $prefix: ggml of llama-cpp-python $llama_cpp_python"
     if [ "$(cat "$work/unpacked" 2>/dev/null)" != "$llama_cpp_python" ]; then  # else a build that was cut goes on
         rm -rf "$work"
@@ -53,24 +55,11 @@ install_ggml() {
     { cmake -G Ninja -S cmake/ggml -B "$work/build" -DGGML_SOURCE="$PWD/$work/ggml" -DCMAKE_BUILD_TYPE=Release \
           -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}" &&
       cmake --build "$work/build" -j "$(nproc)" --target install; } > "$work/log" || { tail -n 40 "$work/log"; return 1; }
-    echo "$llama_cpp_python" > "$prefix/installed"
+    echo "$built" > "$prefix/installed"
     rm -rf "$llama"
     mkdir -p "$llama"
     mv "$work"/{ggml,src,include} "$llama"
     rm -rf "$work"
-}
-
-# The same ggml with its CPU backend as a module, for the tests of the plug-in.
-install_ggml_modules() {
-    local prefix=build/ggml-modules
-    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
-    echo "installing into $prefix: ggml of llama-cpp-python $llama_cpp_python with modules"
-    mkdir -p "$prefix"
-    { cmake -G Ninja -S cmake/ggml -B "$prefix/build" -DGGML_SOURCE="$PWD/$llama/ggml" -DCMAKE_BUILD_TYPE=Release \
-          -DGGML_BACKEND_DL=ON -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib &&
-      cmake --build "$prefix/build" -j "$(nproc)" --target install; } > "$prefix/log" || { tail -n 40 "$prefix/log"; return 1; }
-    rm -rf "$prefix/build"
-    echo "$llama_cpp_python" > "$prefix/installed"
 }
 
 # The same ggml with ggml-cuda as a module, where nvcc is, for the tests that load it without a GPU. Its kernels never
