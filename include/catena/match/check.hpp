@@ -141,8 +141,9 @@ inline status check_views(const graph_view& view, const tensor_places& places) {
     return {};
 }
 
-/// ok, or a sentence that names tensor, field and what was expected. The nodes are not looked at.
-inline status check_tensors(const graph_view& view, tensor_places& places) {
+/// ok, or a sentence that names tensor, field and what was expected. Neither nodes are looked at
+/// nor views.
+inline status check_fields(const graph_view& view, tensor_places& places) {
     if (view.tensor_count < 0 || view.node_count < 0)
         return failure(status_code::invalid_argument,
                        "the view has %d tensors and %d nodes; expected counts of 0 or more",
@@ -166,10 +167,16 @@ inline status check_tensors(const graph_view& view, tensor_places& places) {
         places.extents[i] = extent_of(t, bytes);
         places.names[i] = named_by(t);
     }
+    return {};
+}
+
+/// The same with views.
+inline status check_tensors(const graph_view& view, tensor_places& places) {
+    if (status s = check_fields(view, places); !s.ok()) return s;
     return check_views(view, places);
 }
 
-/// Checks the nodes of a view whose tensors passed check_tensors. `position` receives, per tensor,
+/// Checks the nodes of a view whose tensors passed check_fields. `position` receives, per tensor,
 /// its place in the view's nodes, or -1.
 inline status check_nodes(const graph_view& view, std::vector<std::int32_t>& position) {
     const auto wrong = [](const char* sentence, int a, int b) {

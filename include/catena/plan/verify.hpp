@@ -1,7 +1,7 @@
 // A second opinion on a finished plan, by something that did not make it: the engine's order and
 // the plan's are replayed on a symbolic memory, where each byte holds a value. It looks at the
-// graph and at the arguments with which steps launch, and shares no code with match/ and what
-// builds plans.
+// graph and at the arguments with which steps launch, and shares no code with what matches and
+// builds plans; only whether the view is well-formed is asked as the planner asks it.
 #pragma once
 
 #include "catena/plan/plan.hpp"
@@ -22,8 +22,8 @@ struct value_overwritten {
     std::uint64_t bytes = 0;          ///< written from there on
 };
 
-/// What a proof looked at, and the first thing that is wrong: status_code::wrong_plan, or
-/// wrong_graph if no plan of the graph could be right.
+/// What a proof looked at, and the first thing that is wrong: status_code::wrong_plan, wrong_graph
+/// if no plan of the graph could be right, or invalid_argument if the view is malformed.
 struct verification {
     status state;                   ///< names step, node and byte of the first fault
     bool proved = false;            ///< false, and no fault: some tensor has no address

@@ -3,6 +3,7 @@
 
 #include "catena/config.hpp"
 #include "catena/error/message.hpp"
+#include "catena/match/check.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/result/launch.hpp"
 #include "catena/plan/verify.hpp"
@@ -387,7 +388,12 @@ class verifier {
 }  // namespace proof
 
 CATENA_PLANNING verification verify(const graph_view& view, const plan& made) {
-    return proof::verifier(view, made).run();
+    verification out;
+    tensor_places places;
+    std::vector<std::int32_t> position;
+    out.state = check_fields(view, places);
+    if (out.state.ok()) out.state = check_nodes(view, position);
+    return out.state.ok() ? proof::verifier(view, made).run() : out;
 }
 
 }  // namespace CATENA_NAMESPACE
