@@ -166,9 +166,12 @@ bool gpu_bench::broken() const { return s_->broken; }
 class gpu_bench::lineup {
   public:
     lineup(state& s, const chain_case& c, const small_graph& g, measured_case& out)
-        : s_(s), case_(c), out_(out), graph_(g), copies_(place_copies(g, out.copies, s.arena)) {
-        contenders_ = s.sticks();
-    }
+        : s_(s),
+          case_(c),
+          out_(out),
+          graph_(g),
+          copies_(place_copies(g, out.copies, s.arena)),
+          contenders_(s.sticks()) {}
 
     /// ggml first: its results are what Catena's are compared with.
     void add_all() {

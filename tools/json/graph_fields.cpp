@@ -6,7 +6,7 @@ namespace CATENA_NAMESPACE::json {
 
 std::string shown(const value& v) {
     std::string s = v.dump(-1, ' ', true, value::error_handler_t::replace);
-    if (s.size() > 60) s = s.substr(0, 57) + "...";
+    if (s.size() > 60) s.replace(57, s.size(), "...");
     return s;
 }
 

@@ -83,7 +83,7 @@ inline void read_count(const char* name, std::int64_t& to, status& state) {
     const char* value = variable(name);
     if (value == nullptr) return;
     const std::size_t digits = std::strspn(value, "0123456789");
-    if (value[digits] == '\0' && digits <= 9)
+    if (digits <= 9 && value[digits] == '\0')
         to = std::strtoll(value, nullptr, 10);
     else if (state.ok())
         state =
