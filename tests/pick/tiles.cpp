@@ -21,7 +21,7 @@ constexpr matmul_policy large = {
     .threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 3};
 constexpr matmul_policy small = {
     .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
-constexpr matmul_policy sliced = {
+constexpr matmul_policy sliced_tile = {
     .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4};
 
 constexpr row tiles(const matmul_policy& p) {
@@ -47,7 +47,7 @@ product_problem product(std::int32_t rows, std::int64_t columns, epilogue_set pa
 
 /// The policy that an H100 gets.
 matmul_policy picked_for(const product_problem& p, const preference& want = {}) {
-    static const std::vector<row> rows = {tiles(large), tiles(small), tiles(sliced)};
+    static const std::vector<row> rows = {tiles(large), tiles(small), tiles(sliced_tile)};
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows.data();
@@ -63,7 +63,7 @@ TEST_CASE("warps share rows where few tiles would leave SMs idle", "[tiles]") {
     for (const std::int32_t rows : {512, 1024, 4096})
         for (const std::int64_t columns : {9, 16, 32}) {
             INFO(rows << " rows, " << columns << " columns");
-            CHECK(picked_for(product(rows, columns)) == sliced);
+            CHECK(picked_for(product(rows, columns)) == sliced_tile);
         }
     CHECK(picked_for(product(14336, 512)) == large);
     CHECK(picked_for(product(28672, 64)) == large);
@@ -77,20 +77,20 @@ TEST_CASE("four warps that share rows are four times the tiles", "[tiles]") {
         return blocks_of(r, p, band_rows(r, p, a, 1));
     };
     CHECK(blocks(small) == 16 * 2);
-    CHECK(blocks(sliced) == 63 * 2);
-    CHECK(step_values(sliced, q4) == 4 * step_values(small, q4));
+    CHECK(blocks(sliced_tile) == 63 * 2);
+    CHECK(step_values(sliced_tile, q4) == 4 * step_values(small, q4));
 }
 
 TEST_CASE("slices are an order of their own, each number and length of them", "[tiles]") {
-    matmul_policy other = sliced;
+    matmul_policy other = sliced_tile;
     other.piece = 512;
     CHECK(tiles(large).order == tiles(small).order);
-    CHECK(tiles(sliced).order != tiles(small).order);
-    CHECK(tiles(sliced).order != tiles(other).order);
-    matmul_policy wider = sliced;
+    CHECK(tiles(sliced_tile).order != tiles(small).order);
+    CHECK(tiles(sliced_tile).order != tiles(other).order);
+    matmul_policy wider = sliced_tile;
     wider.threads = 256;
     wider.columns = 64;
-    CHECK(tiles(sliced).order == tiles(wider).order);
+    CHECK(tiles(sliced_tile).order == tiles(wider).order);
 }
 
 TEST_CASE("the same bits for every number of columns are those of one order", "[tiles]") {
@@ -107,13 +107,13 @@ TEST_CASE("a tile that is quantized holds whole blocks of results", "[tiles]") {
     CHECK_FALSE(refuses(small, product(64, 16, quantized)));
     CHECK_FALSE(refuses(small, product(64, 16, quantized | glu)));
     CHECK(refuses(small, product(80, 16, quantized)));
-    CHECK(refuses(sliced, product(64, 16, quantized)));
+    CHECK(refuses(sliced_tile, product(64, 16, quantized)));
     CHECK(picked_for(product(1024, 16, quantized)) == small);
-    CHECK_FALSE(refuses(sliced, product(64, 16, glu)));
+    CHECK_FALSE(refuses(sliced_tile, product(64, 16, glu)));
 }
 
 TEST_CASE("a name tells how many warps share rows", "[tiles]") {
-    CHECK(row_name(tiles(sliced), "toy") == "matmul.q4_K.t128_r16_c32_p256_plain2_k4.toy");
+    CHECK(row_name(tiles(sliced_tile), "toy") == "matmul.q4_K.t128_r16_c32_p256_plain2_k4.toy");
 }
 
 TEST_CASE("steps that arrive late are waited for: plain copies always, others with few stages",
@@ -121,7 +121,7 @@ TEST_CASE("steps that arrive late are waited for: plain copies always, others wi
     const arch& a = *arch_named("sm_90");
     const product_problem p = product(512, 16);
     const auto us = [&](copy_method copy, int stages) {
-        matmul_policy n = sliced;
+        matmul_policy n = sliced_tile;
         n.slices = 0, n.copy = copy, n.stages = stages;
         const row r = tiles(n);
         const int resident = blocks_per_sm(r, p, a);
@@ -141,7 +141,7 @@ TEST_CASE("a step of an integer tile takes about the instructions of its machine
     matmul_policy wide = small;
     wide.columns = 64;
     const arch& a = *arch_named("sm_90");
-    for (counted c : {counted{large, 3893}, {wide, 2555}, {small, 1491}, {sliced, 1609}}) {
+    for (counted c : {counted{large, 3893}, {wide, 2555}, {small, 1491}, {sliced_tile, 1609}}) {
         c.tile.copy = copy_method::async;
         const row r = tiles(c.tile);
         INFO(row_name(r, "sm_90"));

@@ -13,14 +13,14 @@ namespace {
 
 using catena::format;
 
-std::size_t n(std::int32_t t) { return static_cast<std::size_t>(t); }
+std::size_t index_of(std::int32_t t) { return static_cast<std::size_t>(t); }
 
 }  // namespace
 
 std::string describe(const catena::graph_view& view) {
     std::ostringstream out;
-    std::vector<int> position(n(view.tensor_count), -1);
-    for (int i = 0; i < view.size(); ++i) position[n(view.nodes[i])] = i;
+    std::vector<int> position(index_of(view.tensor_count), -1);
+    for (int i = 0; i < view.size(); ++i) position[index_of(view.nodes[i])] = i;
     const auto write = [&](std::int32_t t) {
         const catena::tensor& x = view.at(t);
         out << catena::name(x.type) << '[';
@@ -42,13 +42,13 @@ std::string describe(const catena::graph_view& view) {
         write(view.nodes[i]);
         if (!runs(t)) out << " (not run)";
         if (t.stream != 0) out << " stream " << t.stream;
-        if (t.view_src != catena::no_tensor) out << " names " << position[n(t.view_src)];
+        if (t.view_src != catena::no_tensor) out << " names " << position[index_of(t.view_src)];
         out << " <-";
         for (const std::int32_t s : t.src) {
             if (s == catena::no_tensor) continue;
             out << ' ';
-            if (position[n(s)] >= 0) {
-                out << '#' << position[n(s)];
+            if (position[index_of(s)] >= 0) {
+                out << '#' << position[index_of(s)];
                 continue;
             }
             out << (view.at(s).weight ? "weight " : "leaf ");
@@ -62,14 +62,14 @@ std::string describe(const catena::graph_view& view) {
 std::string describe(const catena::plan& plan) {
     std::ostringstream out;
     const auto offsets = [&](std::int32_t chain, const char* verb) {
-        const catena::planned_chain& c = plan.chains()[n(chain)];
+        const catena::planned_chain& c = plan.chains()[index_of(chain)];
         for (int l = 0; l < catena::layout_count; ++l)
             if (const format f = catena::activation_layouts[l]; c.layouts.has(f))
                 out << verb << catena::name(f) << " of chain " << chain << " at "
                     << c.workspace_offset[l];
     };
     for (int i = 0; i < static_cast<int>(plan.steps().size()); ++i) {
-        const catena::step& s = plan.steps()[n(i)];
+        const catena::step& s = plan.steps()[index_of(i)];
         out << catena::name(s.what.kind()) << " step at " << s.launch_at << " for";
         for (const std::int32_t covered : plan.covered(s))
             out << ' ' << covered << (plan.at(covered).elided ? " (elided)" : "");
