@@ -145,19 +145,22 @@ class Run:
                 result["failed"] = str(bad)
         return result
 
-    def walk(self, model, file, stage, library):
-        """Decode steps under CUPTI, as a timeline and where it goes."""
-        lines = self.asked.out / "timeline.tsv"
+    def traced(self, arguments):
+        """What the program prints under CUPTI, and the file of its timeline, which may not be there."""
+        lines, library = self.asked.out / "timeline.tsv", self.asked.timeline
         lines.unlink(missing_ok=True)
+        if not library.exists():
+            raise Problem(f"{library}: there is no such library: scripts/llama-bench build makes it")
+        environment = {"CUDA_INJECTION64_PATH": str(library.resolve()), "CATENA_TIMELINE": str(lines)}
+        found = [json.loads(line) for line in self.program.lines(arguments, environment=environment, patience=STAGE_SECONDS)]
+        if not found:
+            raise Problem("llama_ab ended without a result")
+        return found[0], lines
+
+    def walk(self, model, file, stage):
+        """Decode steps under CUPTI, as a timeline and where it goes."""
         try:
-            if not library.exists():
-                raise Problem(f"{library}: there is no such library: scripts/llama-bench build makes it")
-            environment = {"CUDA_INJECTION64_PATH": str(library.resolve()), "CATENA_TIMELINE": str(lines)}
-            found = [json.loads(line) for line in self.program.lines(["measure", str(file), stage],
-                                                                     environment=environment, patience=STAGE_SECONDS)]
-            if not found:
-                raise Problem("llama_ab ended without a result")
-            result = found[0]
+            result, lines = self.traced(["measure", str(file), stage])
             result.pop("stage")
             if "failed" not in result:
                 result["steps"] = walks.accounts(lines, self.asked.out / f"timelines/{model.name}.{stage}.json.gz",
@@ -166,18 +169,22 @@ class Run:
             result = {"failed": str(problem)}
         self.put(model, stage, result)
 
+    def racing(self, file, candidates):
+        """The program's words for races of candidates, which have as many sequences; each has a file of its own."""
+        stage = REHEARSED_RACE if self.asked.rehearse else RACED
+        (folder := self.asked.out / "rows").mkdir(exist_ok=True)
+        files = [folder / f"{c.name.replace(' ', '.')}.txt" for c in candidates]
+        for path, candidate in zip(files, candidates):
+            path.write_text(candidate.line(), encoding="utf-8")
+        sequences = candidates[0].sequences
+        return ["race", str(file), stage if sequences == 1 else f"{stage}x{sequences}", *map(str, files)]
+
     def race(self, model, file, todo, record):
         """Each candidate takes turns with the walk as it is. One that ends the program has failed."""
-        stage = REHEARSED_RACE if self.asked.rehearse else RACED
-        folder = self.asked.out / "rows"
-        folder.mkdir(exist_ok=True)
         for sequences in walk_tuning.SEQUENCES:
             left = [c for c in todo if c.sequences == sequences]
             while left:
-                files = [folder / f"{c.name.replace(' ', '.')}.txt" for c in left]
-                for path, candidate in zip(files, left):
-                    path.write_text(candidate.line(), encoding="utf-8")
-                words = ["race", str(file), stage if sequences == 1 else f"{stage}x{sequences}", *map(str, files)]
+                words = self.racing(file, left)
                 try:
                     for line in self.program.lines([*words, *self.plan.options], patience=STAGE_SECONDS):
                         walk_tuning.put(record, model, left[0], walk_tuning.came_of(json.loads(line), left[0]))
@@ -190,7 +197,19 @@ class Run:
                         walk_tuning.put(record, model, candidate, {"verdict": "failed", "why": str(problem)})
                     left = left[1:] if isinstance(problem, Ended) else []
                     walk_tuning.write(self.asked.out, record)
-        shutil.rmtree(folder)
+
+    def explain(self, file, faster, record):
+        """Where the time of each faster row went, by a timeline of one more turn."""
+        for candidate, found in faster:
+            try:
+                _, lines = self.traced([*self.racing(file, [candidate]), "--turns", "1"])
+                if not lines.exists():
+                    raise Problem("no timeline was written: llama_ab.log says why")
+                found["where"] = walk_tuning.where_of(timeline.lines_of(lines), candidate.row)
+                lines.unlink()
+            except (Problem, timeline.Bad) as problem:
+                found["where"] = {"failed": str(problem)}
+            walk_tuning.write(self.asked.out, record)
 
     def race_all(self, models, record):
         for model in models:
@@ -198,12 +217,14 @@ class Run:
                      for c in walk_tuning.candidates(self.asked.catena, model, n)[:REHEARSED_ROWS if model.small else None]]
             todo = [c for c in known if not walk_tuning.is_known(record, model, c)]
             print(f"{model.name}: {len(todo)} of {len(known)} candidates are left", flush=True)
-            if not todo:
+            if not todo and not walk_tuning.unexplained(record, model, known):
                 continue
             if self.program.left() < LEAST_SECONDS:
                 raise TimeIsUp
             with self.made(model) as file:
                 self.race(model, file, todo, record)
+                self.explain(file, walk_tuning.unexplained(record, model, known), record)
+                shutil.rmtree(self.asked.out / "rows", ignore_errors=True)
 
     @contextlib.contextmanager
     def made(self, model):
@@ -227,7 +248,7 @@ class Run:
                 for stages, group in zip(groups, self.plan.groups):
                     if group.has_timeline:
                         for stage in stages:
-                            self.walk(model, file, stage, self.asked.timeline)
+                            self.walk(model, file, stage)
                     else:
                         self.measure(model, file, stages, group.environment)
         except Problem as problem:  # no file could be made

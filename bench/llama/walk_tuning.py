@@ -1,7 +1,8 @@
 """Tuning in the walk: rows of the set raced inside the model's own decode step, one problem and one row at a time.
 
 Times of a launch in a chain of copies do not order rows as a model's own walk does, where other kernels run before and
-behind it. Here a walk with the rows as they are takes turns with a walk in which one problem has another row.
+behind it. Here a walk with the rows as they are takes turns with a walk in which one problem has another row. A timeline
+of both says where the time of a faster row went.
 """
 import json
 import math
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import ab_record
+import timeline
 from program import said_by
 
 FORMAT = "catena walk tuning 1"
@@ -86,6 +88,49 @@ def came_of(result, candidate):
     return judged(result, candidate.sequences)
 
 
+def where_of(kernels, row):
+    """Where the time of a row went, by a timeline of both walks: us of the launches that have it, and of all else."""
+    symbol = f"catena_{row.replace('.', '_')}"
+    steps = timeline.steps_of(kernels)
+    for usual, candidate in ((a, b) for a in steps for b in steps if len(a[0]) == len(b[0])):
+        raced = {i: b.name for i, (a, b) in enumerate(zip(usual[0], candidate[0])) if a.name != b.name}
+        if set(raced.values()) == {symbol}:
+            return {"launches": len(raced), "default": parts_of(usual, raced), "candidate": parts_of(candidate, raced)}
+    raise timeline.Bad(f"{len(kernels)} kernels were recorded, but no two walks that {row} alone sets apart")
+
+
+def parts_of(repeats, raced):
+    """Medians of the repeats of a step, in us that no earlier kernel hides: of the raced launches, of the others, and in
+    which no kernel ran."""
+    sums = []
+    for step in repeats:
+        found = list(timeline.exposed(step))
+        own = [sum(us for i, (_, _, us) in enumerate(found) if (i in raced) == wanted) for wanted in (True, False)]
+        sums.append((*own, sum(gap for _, gap, _ in found)))
+    return dict(zip(("launches_us", "others_us", "gaps_us"), map(statistics.median, zip(*sums))))
+
+
+def unexplained(record, model, known):
+    """The candidates that make a walk faster, and their results, of which nobody has looked where the time went."""
+    out = []
+    for c in known:
+        problem = record["models"].get(model.name, {}).get(str(c.sequences), {}).get(c.key)
+        best = problem and fastest(problem)
+        if best and best[1] == c.row and "where" not in problem["candidates"][c.row]:
+            out.append((c, problem["candidates"][c.row]))
+    return out
+
+
+def where_text(found):
+    if "failed" in found:
+        return f"where the time went is not known: {found['failed']}"
+    before, now = found["default"], found["candidate"]
+    each = [side["launches_us"] / found["launches"] for side in (before, now)]
+    return (f"its {found['launches']} launches {now['launches_us'] - before['launches_us']:+.1f} us, {each[0]:.2f} to "
+            f"{each[1]:.2f} each; others {now['others_us'] - before['others_us']:+.1f}, gaps "
+            f"{now['gaps_us'] - before['gaps_us']:+.1f}")
+
+
 def put(record, model, candidate, result):
     of_model = record["models"].setdefault(model.name, {})
     problem = of_model.setdefault(str(candidate.sequences), {}).setdefault(candidate.key, {
@@ -122,7 +167,8 @@ def text(record):
         if best is not None:
             us, row = best
             gains.append((us, f"{us:8.1f} us a walk of {problem['candidates'][row]['walk_us']:.0f}: {model}, {sequences} a "
-                              f"step, {problem['problem']}, {problem['launches']} launches: {row}"))
+                              f"step, {problem['problem']}, {problem['launches']} launches: {row}"
+                              + (f"; {where_text(found)}" if (found := problem["candidates"][row].get("where")) else "")))
     return [line for _, line in sorted(gains)] + [f"{rest} problems have no faster row, {failed} candidates failed"]
 
 

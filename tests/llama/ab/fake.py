@@ -35,6 +35,20 @@ def answer(stage):
     return {**out, "off": [100.0, 104.0], "on": [150.0, 156.0], "copy_bytes_per_us": [1.0, 1.0]}
 
 
+def write_timeline(row, faster):
+    """Six steps with rows as they are, of 60 launches of 6 us and 60 of 2 us, then six with a row."""
+    now, lines = 0, []
+    for step in range(12):
+        usual = step < 6
+        for ns, name in 60 * ((6000 if usual else int(6000 / faster), f"catena_{'matvec.x.sm_90' if usual else row}"),
+                              (2000 if usual else 2100, "flash_attn")):
+            lines.append(f"{now}\t{now + ns}\t7\t1\t132,1,1\t256,1,1\t64\t0\t{name.replace('.', '_')}\n")
+            now += ns
+        now += 100000
+    with open(os.environ["CATENA_TIMELINE"], "w", encoding="utf-8") as file:
+        file.writelines(lines)
+
+
 if sys.argv[1] == "facts":
     print(json.dumps({"gpu": os.environ.get("FAKE_GPU", "a fake GPU"), "ggml": "0"}))
 elif sys.argv[1] == "race":
@@ -49,6 +63,8 @@ elif sys.argv[1] == "race":
             time.sleep(60)
         faster = {"faster": 1.1, "slower": 0.9}.get(special, 1)
         unknown = 1 if special == "unknown" else 0
+        if "CATENA_TIMELINE" in os.environ:
+            write_timeline(row, faster)
         print(json.dumps({"default": [100, 101, 99], "candidate": [100 * faster, 101 * faster, 99 * faster], "rows": path,
                           "catena": [f"catena: {1 - unknown} medians of {path} decide, {unknown} are of no row", PLAN]}),
               flush=True)

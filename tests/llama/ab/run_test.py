@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "bench/llama"))
 import run
 import phases
 import timeline
+import walk_tuning
 from ab_record import Problem
 
 SPEED = ("pp16", "tg4", "tg4x4")
@@ -200,8 +201,8 @@ class Races(Bench):
         self.catena.write_text("#!/bin/sh\n[ $# = 6 ] || exit 1\ncat <<'END'\n" + "\n".join(lines) + "\nEND\n")
         self.catena.chmod(0o755)
 
-    def races(self, *words, **special):
-        return self.call(*words, "--what", "races", "--catena", str(self.catena), **special)
+    def races(self, *words, library=FAKE, **special):
+        return self.call(*words, "--what", "races", "--catena", str(self.catena), "--timeline", str(library), **special)
 
     def found(self):
         record = json.loads((self.out / "walk_tuning.json").read_text())
@@ -212,7 +213,7 @@ class Races(Bench):
         code, said = self.races("qwen3-8b", special={"matvec.a.sm_90": "faster", "matvec.c.sm_90": "slower"})
         self.assertEqual(code, 0, said)
         self.assertRegex(said, r"-909.1 us a walk of 10000: qwen3-8b, 1 a step, q4_K 4096 x 6144, 1 column, 36 launches: "
-                               r"matvec.a.sm_90\n")
+                               r"matvec.a.sm_90; its 60 launches -32.8 us, 6.00 to 5.45 each; others \+6.0, gaps \+0.0\n")
         for sequences in "1", "4":
             (problem,) = self.found()[sequences].values()  # of one row there is nothing to choose
             self.assertEqual({row: c["verdict"] for row, c in problem["candidates"].items()},
@@ -220,6 +221,31 @@ class Races(Bench):
         self.assertEqual((self.out / "walk_rows.txt").read_text().splitlines()[1:],
                          ["matvec.a.sm_90 00000000000000aa 3.0000 0"])
         self.assertEqual(list(self.files.iterdir()), [])
+
+    def test_where_the_time_of_a_faster_row_went_is_kept_or_why_not(self):
+        faster = {"matvec.a.sm_90": "faster"}
+        code, said = self.races("qwen3-8b", library="/nowhere/t.so", special=faster)
+        self.assertEqual(code, 0, said)
+        self.assertIn("matvec.a.sm_90; where the time went is not known: /nowhere/t.so: there is no such library", said)
+        record = json.loads((self.out / "walk_tuning.json").read_text())
+        for (problem,) in (problems.values() for problems in record["models"]["qwen3-8b"].values()):
+            self.assertNotIn("where", problem["candidates"]["matvec.b.sm_90"])  # it is not faster
+            del problem["candidates"]["matvec.a.sm_90"]["where"]  # as in a call that was cut there
+        (self.out / "walk_tuning.json").write_text(json.dumps(record))
+        self.races("qwen3-8b", special=faster)
+        (problem,) = self.found()["4"].values()
+        self.assertEqual(problem["candidates"]["matvec.a.sm_90"]["where"],
+                         {"launches": 60, "default": {"launches_us": 360, "others_us": 120, "gaps_us": 0},
+                          "candidate": {"launches_us": 327.24, "others_us": 126, "gaps_us": 0}})
+        self.assertFalse((self.out / "timeline.tsv").exists())
+
+    def test_walks_that_more_than_the_row_sets_apart(self):
+        launch = ("1,1,1", "32,1,1", 32, 0)
+        kernels = [timeline.Kernel(10 ** 6 * step + 1000 * i, 10 ** 6 * step + 1000 * i + 900, 7, 1, (*launch, name))
+                   for step in range(12) for i, name in enumerate(
+                       120 * ["engine"] + (["catena_matvec_x"] if step % 2 else ["catena_matvec_a_sm_90", "quantize"]))]
+        with self.assertRaisesRegex(timeline.Bad, "no two walks that matvec.a.sm_90 alone sets apart"):
+            walk_tuning.where_of(kernels, "matvec.a.sm_90")
 
     def test_a_call_that_was_cut_goes_on(self):
         with mock.patch.object(run, "minutes", return_value=0.1), mock.patch.object(run, "LEAST_SECONDS", 0):
