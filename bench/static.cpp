@@ -40,7 +40,7 @@ void print(const std::vector<instance_evidence>& all, const arch& target) {
         else
             std::printf("%8s %8s ", "", "");
         if (e.counted_us > 0)
-            std::printf("%6d %6d %8.1f %8.1f ", e.code.of[0].stage_instructions,
+            std::printf("%6d %6d %8.1f %8.1f ", e.code.of[0].stage_issues,
                         e.code.of[0].stage_cycles, e.counted_us, e.by_bytes_us);
         else
             std::printf("%6s %6s %8s %8s ", "", "", "", "");
@@ -83,11 +83,11 @@ nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const 
                           {"integer_per_byte", e.dot.integer_per_byte},
                           {"keeps_up", e.keeps_up}};
         if (e.counted_us > 0)
-            one["predicted"] = {{"stage_instructions", e.code.of[0].stage_instructions},
+            one["predicted"] = {{"stage_issues", e.code.of[0].stage_issues},
                                 {"stage_cycles", e.code.of[0].stage_cycles},
-                                {"result_instructions", e.code.of[0].result_instructions},
+                                {"result_issues", e.code.of[0].result_issues},
                                 {"result_cycles", e.code.of[0].result_cycles},
-                                {"product_instructions", e.code.of[0].product_instructions},
+                                {"product_issues", e.code.of[0].product_issues},
                                 {"product_cycles", e.code.of[0].product_cycles},
                                 {"counted_us", e.counted_us},
                                 {"by_bytes_us", e.by_bytes_us}};

@@ -122,11 +122,10 @@ std::string code(const warp_codes& all) {
     std::string out;
     for (const warp_code& c : all.of) {
         if (c == warp_code{}) continue;
-        out += (out.empty() ? "counted({" : ", {") + std::to_string(c.stage_instructions) + ", " +
-               std::to_string(c.stage_cycles) + ", " + std::to_string(c.result_instructions) +
-               ", " + std::to_string(c.result_cycles) + ", " +
-               std::to_string(c.product_instructions) + ", " + std::to_string(c.product_cycles) +
-               "}";
+        out += (out.empty() ? "counted({" : ", {") + std::to_string(c.stage_issues) + ", " +
+               std::to_string(c.stage_cycles) + ", " + std::to_string(c.result_issues) + ", " +
+               std::to_string(c.result_cycles) + ", " + std::to_string(c.product_issues) + ", " +
+               std::to_string(c.product_cycles) + "}";
     }
     return out + ")";
 }

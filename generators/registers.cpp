@@ -19,8 +19,8 @@ std::string numbers_of(const warp_codes& all) {
     std::string out;
     for (const warp_code& c : all.of) {
         if (c == warp_code{}) break;
-        for (const int count : {c.stage_instructions, c.stage_cycles, c.result_instructions,
-                                c.result_cycles, c.product_instructions, c.product_cycles})
+        for (const int count : {c.stage_issues, c.stage_cycles, c.result_issues, c.result_cycles,
+                                c.product_issues, c.product_cycles})
             out += " " + std::to_string(count);
     }
     return out;
@@ -119,8 +119,8 @@ records_by_name read_registers(const std::filesystem::path& root) {
 std::string registers_text(const instance_set& set, const records_by_name& known) {
     std::string out = "# Registers of a thread, as ptxas reports them for " +
                       std::string(set.target->name) +
-                      ". Behind them, of a matvec: what a warp issues for\n# a stage "
-                      "(instructions, cycles), for the results of a group of rows, and what of a "
+                      ". Behind them, of a matvec: what a warp takes for\n# a stage "
+                      "(issues, cycles), for the results of a group of rows, and what of a "
                       "stage is its product's.\n# Written by generate --registers LOG.\n";
     for (const row& r : set.rows) {
         const std::string name = row_name(r, set.target->name);

@@ -231,9 +231,21 @@ int latency_of(sass_kind kind) {
 
 namespace {
 
+/// Instructions that a warp issues.
+struct issues {
+    double all = 0, integer = 0;
+
+    void add(const sass_instruction& at, double turns) {
+        all += turns;
+        if (at.kind == sass_kind::integer) integer += turns;
+    }
+    /// Cycles of a scheduler: its integer pipe has 16 lanes, so a warp has it for two.
+    double cycles() const { return std::max(all, 2 * integer); }
+};
+
 struct issued {
-    double instructions = 0, cycles = 0;
-    double of_product = 0, product_cycles = 0;
+    issues all, of_product;
+    double cycles = 0, product_cycles = 0;
 };
 
 /// What a warp alone takes for a way.
@@ -253,10 +265,10 @@ issued issue(const sass_function& f, const std::vector<std::size_t>& way,
         if (at.read_to != sass_instruction::none)
             there[static_cast<std::size_t>(at.read_to)] = now + operands_read;
         now += std::max(1, at.stall);
-        out.instructions += turns[i];
+        out.all.add(at, turns[i]);
         out.cycles += turns[i] * (now - before);
         if (!product.holds(i)) continue;
-        out.of_product += turns[i];
+        out.of_product.add(at, turns[i]);
         out.product_cycles += turns[i] * (now - before);
     }
     return out;
@@ -294,13 +306,11 @@ warp_code code_of(const sass_function& f, const ring& one, const purpose& is) {
         return issue(f, way_of(f, one, is, turns, wanted), turns, one.product);
     };
     const issued stage = on(filled | multiplied), all = on(filled | multiplied | stored);
-    if (stage.instructions == 0 || all.instructions == 0) return {};
-    return {whole(stage.instructions),
-            whole(stage.cycles),
-            whole(all.instructions - stage.instructions),
-            whole(all.cycles - stage.cycles),
-            whole(stage.of_product),
-            whole(stage.product_cycles)};
+    if (stage.all.all == 0 || all.all.all == 0) return {};
+    const issues results = {all.all.all - stage.all.all, all.all.integer - stage.all.integer};
+    return {whole(stage.all.cycles()),        whole(stage.cycles),
+            whole(results.cycles()),          whole(all.cycles - stage.cycles),
+            whole(stage.of_product.cycles()), whole(stage.product_cycles)};
 }
 
 }  // namespace

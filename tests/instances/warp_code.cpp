@@ -65,19 +65,33 @@ warp_code stage_of(const matvec_policy& p, const sass_function& f) {
 TEST_CASE("A warp takes the shortest way through the loop that fills, multiplies and stores",
           "[warp_code]") {
     const warp_code c = stage_of(one_step, ring());
-    CHECK(c.stage_instructions == 3 + 1 + 9 + 1 + 1);
-    CHECK(c.result_instructions == 2);
-    CHECK(c.product_instructions == 9);
+    CHECK(c.stage_issues == 3 + 1 + 9 + 1 + 1);
+    CHECK(c.result_issues == 2);
+    CHECK(c.product_issues == 9);
     CHECK(c.product_cycles == 9);
     CHECK(c.stage_cycles == 15);
     CHECK(c.result_cycles == 2);
 }
 
+TEST_CASE("The integer pipe takes a warp for two cycles", "[warp_code]") {
+    sass_function f = ring(sass_kind::mma);
+    matvec_policy tensor = one_step;
+    tensor.rows = 1, tensor.columns = 8, tensor.piece = 128;
+    tensor.activation = activation_source::shared, tensor.product = inner_product::mma;
+    CHECK(stage_of(tensor, f).stage_issues == 15);  // one is integer
+    for (std::size_t i = product + 1; i < product_end; ++i) f.code[i].kind = sass_kind::integer;
+    const warp_code c = stage_of(tensor, f);
+    CHECK(c.product_issues == 2 * 7);
+    CHECK(c.stage_issues == 2 * 8);
+    CHECK(c.result_issues == 2);
+    CHECK(c.stage_cycles == 15);
+}
+
 TEST_CASE("The product's loop is issued for each step of a piece", "[warp_code]") {
     matvec_policy longer = one_step;
     longer.piece = 4096;
-    CHECK(stage_of(longer, ring()).stage_instructions == 3 + 1 + 4 * 9 + 1 + 1);
-    CHECK(stage_of(longer, ring()).product_instructions == 4 * 9);
+    CHECK(stage_of(longer, ring()).stage_issues == 3 + 1 + 4 * 9 + 1 + 1);
+    CHECK(stage_of(longer, ring()).product_issues == 4 * 9);
 }
 
 TEST_CASE("A loop over bulk copies is issued for each row", "[warp_code]") {
@@ -86,18 +100,18 @@ TEST_CASE("A loop over bulk copies is issued for each row", "[warp_code]") {
     matvec_policy rows = one_step;
     rows.columns = 8, rows.piece = 128, rows.activation = activation_source::shared;
     rows.product = inner_product::mma;
-    CHECK(stage_of(rows, f).stage_instructions == 15);
+    CHECK(stage_of(rows, f).stage_issues == 15);
     rows.rows = 16;
-    CHECK(stage_of(rows, f).stage_instructions == 15 + 15 * 2);
+    CHECK(stage_of(rows, f).stage_issues == 15 + 15 * 2);
 }
 
 TEST_CASE("A product that is no loop is taken whole", "[warp_code]") {
     sass_function f = ring();
     f.code[product_end].branch = false;  // the branch back
-    CHECK(stage_of(one_step, f).stage_instructions == 15);
-    CHECK(stage_of(one_step, f).product_instructions == 10);  // with the branch behind it
-    branch(f, product + 2, product + 7);                      // past a part of it
-    CHECK(stage_of(one_step, f).stage_instructions == 15);
+    CHECK(stage_of(one_step, f).stage_issues == 15);
+    CHECK(stage_of(one_step, f).product_issues == 10);  // with the branch behind it
+    branch(f, product + 2, product + 7);                // past a part of it
+    CHECK(stage_of(one_step, f).stage_issues == 15);
     branch(f, product + 2, loop_end);  // out of it: no part has all of it
     CHECK(stage_of(one_step, f) == warp_code{});
 }
@@ -108,7 +122,7 @@ TEST_CASE("What multiplies less than a step of all rows is not the product", "[w
     // A norm before it: a loop of fewer.
     f.code[rare + 1].kind = f.code[rare + 2].kind = sass_kind::dp4a;
     branch(f, product - 1, rare + 1);
-    CHECK(stage_of(one_step, f).product_instructions == 10);
+    CHECK(stage_of(one_step, f).product_issues == 10);
     matvec_policy two = one_step;
     two.rows = 2;
     CHECK(stage_of(two, f) == warp_code{});
@@ -126,7 +140,7 @@ TEST_CASE("Of the parts that multiply all of a step, the shortest is the product
     for (const sass_kind kind : function) add(f, kind);
     branch(f, f.code.size() - 1, loop_end, true);
     f.code[leave].always = true;
-    CHECK(stage_of(one_step, f).product_instructions == 10);
+    CHECK(stage_of(one_step, f).product_issues == 10);
 }
 
 TEST_CASE("A loop of results multiplies, too, but is not the product", "[warp_code]") {
@@ -142,7 +156,7 @@ TEST_CASE("A loop of results multiplies, too, but is not the product", "[warp_co
     branch(f, f.code.size() - 2, first);
     branch(f, f.code.size() - 1, loop_end, true);
     f.code[leave].always = true;
-    CHECK(stage_of(one_step, f).product_instructions == 9);
+    CHECK(stage_of(one_step, f).product_issues == 9);
 }
 
 TEST_CASE("A part of the stages' loop that lies behind the kernel's end is counted",
@@ -153,7 +167,7 @@ TEST_CASE("A part of the stages' loop that lies behind the kernel's end is count
     for (const sass_kind kind : {sass_kind::integer, sass_kind::store, sass_kind::control})
         add(f, kind);
     branch(f, leave + 3, loop_end, true);
-    CHECK(stage_of(one_step, f).stage_instructions == 15 + 3);
+    CHECK(stage_of(one_step, f).stage_issues == 15 + 3);
 }
 
 TEST_CASE("Of a loop that its first test ends, one turn is counted", "[warp_code]") {
@@ -162,8 +176,8 @@ TEST_CASE("Of a loop that its first test ends, one turn is counted", "[warp_code
     branch(f, rare + 2, results);  // the test, where the product begins
     branch(f, rare, rare + 2);
     branch(f, product_end, rare + 2, true);
-    CHECK(stage_of(one_step, f).product_instructions == 10);
-    CHECK(stage_of(one_step, f).stage_instructions == 16);
+    CHECK(stage_of(one_step, f).product_issues == 10);
+    CHECK(stage_of(one_step, f).stage_issues == 16);
 }
 
 TEST_CASE("Stalls and scoreboards make the cycles of a warp alone", "[warp_code]") {

@@ -110,9 +110,9 @@ TEST_CASE("Columns that are not there are not multiplied", "[cost]") {
                     three = detail::code_for_columns(r, format::q4_K, 3),
                     four = detail::code_for_columns(r, format::q4_K, 4);
     CHECK(four == r.code.of[0]);
-    CHECK(three.stage_instructions == 1000 - 33);  // one step of one row
-    CHECK(one.stage_instructions == 1000 - 3 * 33);
-    CHECK(one.product_instructions == 800 - 3 * 33);
+    CHECK(three.stage_issues == 1000 - 33);  // one step of one row
+    CHECK(one.stage_issues == 1000 - 3 * 33);
+    CHECK(one.product_issues == 800 - 3 * 33);
     CHECK(one.stage_cycles == 2000 - 3 * 117);
 }
 

@@ -237,7 +237,7 @@ TEST_CASE("instances lists the rows of an arch", "[command]") {
     CHECK_THAT(text.out, Catch::Contains(".sm_90") &&
                              Catch::Contains("on record: of " + rows + " of " + rows + " rows"));
     for (const auto& row : j["rows"])
-        CHECK((row["stage_instructions"] > 0) == (row["skeleton"] == "matvec"));
+        CHECK((row["stage_issues"] > 0) == (row["skeleton"] == "matvec"));
     const auto host = nlohmann::json::parse(w.run("instances --arch host --json").out);
     CHECK(host["rows_on_record"] == 0);
 }

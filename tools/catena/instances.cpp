@@ -136,7 +136,7 @@ std::string as_json(const arch& target, const std::vector<row>& rows, const cost
                                 {"skeleton", name(r.computes.kind())},
                                 {"computes", chain_part(r.computes)},
                                 {"registers", r.registers},
-                                {"stage_instructions", r.code.of[0].stage_instructions},
+                                {"stage_issues", r.code.of[0].stage_issues},
                                 {"stage_cycles", r.code.of[0].stage_cycles},
                                 {"shared_bytes_at_4096", shared_at_4096(r)},
                                 {"order", r.order},

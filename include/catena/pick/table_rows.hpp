@@ -27,15 +27,16 @@ struct provenance {
 /// What a warp of a matvec issues, counted in its machine code: for a stage of its ring, from the
 /// fill to the product, with all columns of the policy, and for the results of a group of rows. Of
 /// a stage, those of its product are as many as its values; the others are the same for any number.
-/// Cycles are those of a warp that has its scheduler alone. 0: not on record.
+/// Issues are cycles of a scheduler: one for each instruction, or two for each on the integer pipe
+/// if that is more. Cycles are those of a warp that has its scheduler alone. 0: not on record.
 struct warp_code {
-    int stage_instructions = 0, stage_cycles = 0, result_instructions = 0, result_cycles = 0;
-    int product_instructions = 0, product_cycles = 0;
+    int stage_issues = 0, stage_cycles = 0, result_issues = 0, result_cycles = 0;
+    int product_issues = 0, product_cycles = 0;
 };
 constexpr bool operator==(const warp_code& a, const warp_code& b) {
-    return a.stage_instructions == b.stage_instructions && a.stage_cycles == b.stage_cycles &&
-           a.result_instructions == b.result_instructions && a.result_cycles == b.result_cycles &&
-           a.product_instructions == b.product_instructions && a.product_cycles == b.product_cycles;
+    return a.stage_issues == b.stage_issues && a.stage_cycles == b.stage_cycles &&
+           a.result_issues == b.result_issues && a.result_cycles == b.result_cycles &&
+           a.product_issues == b.product_issues && a.product_cycles == b.product_cycles;
 }
 /// One for each weight format of a kernel, in the order of its set. Those of a third and further
 /// formats are not on record.

@@ -13,7 +13,7 @@ constexpr std::int64_t product_values(const matvec_policy& n) {
                                              : 4 * 32;
 }
 
-/// What a warp issues for the pieces of a row, in instructions or in cycles: a last piece has the
+/// What a warp issues for the pieces of a row, in issues or in cycles: a last piece has the
 /// product's steps for the values that are there, and all else.
 constexpr double of_pieces(const matvec_policy& n, std::int64_t k, double stage, double product) {
     const std::int64_t pieces = quotient(k + n.piece - 1, n.piece);
@@ -63,11 +63,11 @@ constexpr warp_code usual_code(const row& r, format weights) {
     const double product = bytes / 32 * usual_issues(n.product, r.computes.product().weights) +
                            (n.columns - 1) * steps * column.instructions;
     warp_code out;
-    out.product_instructions = static_cast<int>(product);
-    out.product_cycles = 2 * out.product_instructions;
-    out.stage_instructions = out.product_instructions + 90;
+    out.product_issues = static_cast<int>(product);
+    out.product_cycles = 2 * out.product_issues;
+    out.stage_issues = out.product_issues + 90;
     out.stage_cycles = out.product_cycles + 400;
-    out.result_instructions = n.product == inner_product::mma ? 378 : 65 + 7 * n.rows;
+    out.result_issues = n.product == inner_product::mma ? 378 : 65 + 7 * n.rows;
     out.result_cycles = n.product == inner_product::mma ? 2044 : 550;
     return out;
 }
@@ -80,7 +80,7 @@ constexpr warp_code code_for(const row& r, format weights) {
         ++i;
     }
     const warp_code& counted = r.code.of[i == 1 ? 1 : 0];
-    return counted.stage_instructions > 0 ? counted : usual_code(r, weights);
+    return counted.stage_issues > 0 ? counted : usual_code(r, weights);
 }
 
 /// The same, with so many columns that a weight meets: steps for others are left out.
@@ -97,7 +97,7 @@ constexpr warp_code code_for_columns(const row& r, format weights, std::int64_t 
         stage -= less;
         product -= less;
     };
-    left_out(code.stage_instructions, code.product_instructions, column.instructions);
+    left_out(code.stage_issues, code.product_issues, column.instructions);
     left_out(code.stage_cycles, code.product_cycles, column.cycles);
     return code;
 }

@@ -69,10 +69,10 @@ constexpr std::int64_t columns_met(const product_problem& p) {
     return combined(p) ? 1 : block_columns(p);
 }
 
-/// What a warp goes through for one group of weight rows: instructions of all warps of its team,
-/// and the cycles that one of them stalls.
+/// What a warp goes through for one group of weight rows: what all warps of its team issue, and
+/// the cycles that one of them stalls.
 struct group_code {
-    double instructions = 0, cycles = 0;
+    double issues = 0, cycles = 0;
 };
 
 constexpr group_code code_of_group(const row& r, const product_problem& p, std::int32_t band,
@@ -83,9 +83,8 @@ constexpr group_code code_of_group(const row& r, const product_problem& p, std::
         const warp_code code = code_for_columns(r, p.member[i].type, columns_met(p));
         const double part = filled_rows(p, i, band) / has.rows;
         const int slices = warp_slices(n);
-        out.instructions +=
-            part * (of_pieces(n, p.k, code.stage_instructions, code.product_instructions) +
-                    slices * code.result_instructions);
+        out.issues += part * (of_pieces(n, p.k, code.stage_issues, code.product_issues) +
+                              slices * code.result_issues);
         const double stalls = slices > 1
                                   ? has.turns * code.stage_cycles
                                   : of_pieces(n, p.k, code.stage_cycles, code.product_cycles);
@@ -155,7 +154,7 @@ constexpr double warp_us(const row& r, const product_problem& p, const arch& a, 
     const double groups = has.rows * has.of_sm / n.rows;
     const double read = n.product == inner_product::mma ? mma_columns : met;
     const double cycles =
-        code.instructions / warp_issues + read * column_bytes(n, p) / shared_memory_bytes;
+        code.issues / warp_issues + read * column_bytes(n, p) / shared_memory_bytes;
     return own + groups * cycles / a.cycles_per_us;
 }
 
