@@ -103,6 +103,25 @@ TEST_CASE("A row that is not on record costs what is usual for its product", "[c
     CHECK(us < groups * bytes / 32 * detail::usual_issues(inner_product::dp4a, {}));
 }
 
+TEST_CASE("A launch without a head start fills its ring before its columns come", "[cost]") {
+    const arch& a = *arch_named("sm_90");
+    row r = counted({1, 20000, 1, 500});  // a way that is much longer than the time of the bytes
+    r.policy.matvec().stages = 8;
+    product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 132 * 16}});
+    const std::int32_t band = band_rows(r, p, a, 4);
+    const auto us = [&](double head_start) {
+        return predicted_us(r, p, a, band, 4, {}, head_start);
+    };
+    const detail::matvec_share has = detail::share_of_matvec(r, p, a, band, 4);
+    const double ring = has.ahead * has.weights / a.bytes_per_us;
+    CHECK(ring > 0.5);
+    CHECK(us(ring) == predicted_us(r, p, a, band, 4));
+    CHECK(us(0) - us(ring) == Approx(ring + detail::late_node_us).epsilon(0.05));
+    CHECK(us(ring / 2) - us(ring) == Approx(ring / 2).epsilon(0.05));
+    CHECK(head_start_behind_us(5, a) == Approx(5 - a.node_us - cost_constants{}.row_launch_us));
+    CHECK(head_start_behind_us(0.1, a) == 0);
+}
+
 TEST_CASE("Columns that are not there are not multiplied", "[cost]") {
     row r = counted({1000, 2000, 100, 600, 800, 1600});
     r.policy.matvec().columns = 4;

@@ -32,9 +32,30 @@ row row_of(const tool::launch_record& record, const std::string& instance,
                              ": the set lacks its chain or its formats");
 }
 
-double predicted(const row& r, const problem& p, const arch& a) {
+double predicted(const row& r, const problem& p, const arch& a, double head_start_us) {
     const int resident = blocks_per_sm(r, p, a);
-    return predicted_us(r, p, a, band_rows(r, p, a, resident), resident);
+    return predicted_us(r, p, a, band_rows(r, p, a, resident), resident, {}, head_start_us);
+}
+
+/// What the steps of a walk take, one after the other. In the walks on record none starts early
+/// behind a kernel of the engine's.
+walk_sum sum_of(const tool::recorded_walk& walk, const tool::launch_record& record,
+                const std::vector<row>& rows, const arch& a) {
+    walk_sum sum = {.model = walk.model, .load = walk.load};
+    double head_start_us = 0;
+    for (const tool::recorded_launch& l : walk.launches) {
+        if (l.step < 0) {
+            head_start_us = 0;
+            continue;
+        }
+        const auto step = static_cast<std::size_t>(l.step);
+        const double us = predicted(rows[step], record.steps[step].what, a, head_start_us);
+        head_start_us = head_start_behind_us(us, a);
+        ++sum.steps;
+        sum.measured_us += l.us;
+        sum.predicted_us += us;
+    }
+    return sum;
 }
 
 }  // namespace
@@ -44,20 +65,12 @@ std::vector<walk_sum> walks_of(const tool::launch_record& record, const arch& a,
     if (record.arch != a.name)
         throw std::runtime_error(record.file + ": its launches ran on " + record.arch + ", not " +
                                  a.name);
-    std::vector<double> us;
+    std::vector<row> rows;
     for (const tool::recorded_step& s : record.steps)
-        us.push_back(predicted(row_of(record, s.instance, recorded), s.what, a));
+        rows.push_back(row_of(record, s.instance, recorded));
     std::vector<walk_sum> out;
-    for (const tool::recorded_walk& walk : record.walks) {
-        walk_sum sum = {.model = walk.model, .load = walk.load};
-        for (const tool::recorded_launch& l : walk.launches) {
-            if (l.step < 0) continue;
-            ++sum.steps;
-            sum.measured_us += l.us;
-            sum.predicted_us += us[l.step];
-        }
-        out.push_back(sum);
-    }
+    for (const tool::recorded_walk& walk : record.walks)
+        out.push_back(sum_of(walk, record, rows, a));
     return out;
 }
 

@@ -168,19 +168,29 @@ constexpr double norm_us(const matvec_policy& n, const product_problem& p) {
            ((n.placement == norm_placement::deferred ? 1 : 2) * turns * memory_latency_us);
 }
 
+/// What is left to fill of a ring that has had a head start: copies of columns wait behind it. No
+/// ring of experts has one, since their ids come late.
+constexpr double unfilled_us(const product_problem& p, const arch& a, const matvec_share& has,
+                             double head_start_us) {
+    const double ring = p.expert ? 0 : has.ahead * has.weights / a.bytes_per_us;
+    return ring > head_start_us ? ring - head_start_us : 0;
+}
+
 constexpr double matvec_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
-                           int per_sm, const cost_constants& c) {
+                           int per_sm, const cost_constants& c, double head_start_us) {
     const matvec_policy& n = r.policy.matvec();
     const matvec_share has = share_of_matvec(r, p, a, band, per_sm);
-    const double way = columns_us(n, p, a, has, c) + warp_us(r, p, a, band, has, c);
+    const double unfilled = unfilled_us(p, a, has, head_start_us);
+    const double way = unfilled + columns_us(n, p, a, has, c) + warp_us(r, p, a, band, has, c);
     // An mma always has eight columns: it repeats the last one.
     const auto met = static_cast<double>(columns_met(p));
     const bool free = n.product == inner_product::mma && met > 1;
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
     const bool clustered = share_of(r, p, a, band, per_sm).cluster > 1;
-    const double all = (clustered ? cluster_us : 0) +
-                       overlapped(way, has.weights / a.bytes_per_us, c) * (1 + spare_share * spare);
+    const double all =
+        (clustered ? cluster_us : 0) +
+        overlapped(way, has.weights / a.bytes_per_us - unfilled, c) * (1 + spare_share * spare);
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
     const double beside = writes ? norm_us(n, p) : 0;
     return all > beside ? all : beside;

@@ -14,6 +14,11 @@ constexpr double overlapped(double a, double b, const cost_constants& c) {
     return longer > 0 ? longer + c.unhidden * shorter * shorter / longer : 0;
 }
 
+/// A node of a CUDA graph.
+constexpr double node_us(const arch& a, double head_start_us) {
+    return a.node_us + (a.dependent_launch && head_start_us <= 0 ? late_node_us : 0);
+}
+
 /// Whole units of a count.
 constexpr double units(double count, double unit) {
     return static_cast<double>(static_cast<std::int64_t>((count + unit - 1) / unit));
