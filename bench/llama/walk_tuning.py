@@ -107,7 +107,7 @@ def parts_of(repeats, raced):
         found = list(timeline.exposed(step))
         own = [sum(us for i, (_, _, us) in enumerate(found) if (i in raced) == wanted) for wanted in (True, False)]
         sums.append((*own, sum(gap for _, gap, _ in found)))
-    return dict(zip(("launches_us", "others_us", "gaps_us"), map(statistics.median, zip(*sums))))
+    return {name: round(statistics.median(us), 3) for name, us in zip(("launches_us", "others_us", "gaps_us"), zip(*sums))}
 
 
 def unexplained(record, model, known):

@@ -243,7 +243,7 @@ class Races(Bench):
         launch = ("1,1,1", "32,1,1", 32, 0)
         kernels = [timeline.Kernel(10 ** 6 * step + 1000 * i, 10 ** 6 * step + 1000 * i + 900, 7, 1, (*launch, name))
                    for step in range(12) for i, name in enumerate(
-                       120 * ["engine"] + (["catena_matvec_x"] if step % 2 else ["catena_matvec_a_sm_90", "quantize"]))]
+                       120 * ["engine"] + (["catena_matvec_x", "cpy"] if step % 2 else ["catena_matvec_a_sm_90", "quantize"]))]
         with self.assertRaisesRegex(timeline.Bad, "no two walks that matvec.a.sm_90 alone sets apart"):
             walk_tuning.where_of(kernels, "matvec.a.sm_90")
 
