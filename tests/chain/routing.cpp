@@ -111,3 +111,31 @@ TEST_CASE("a routing that no experts can have is refused") {
     in.routing.groups = 1, in.bias = {1};
     CHECK_THROWS_AS(routed(in), std::invalid_argument);
 }
+
+TEST_CASE("experts that a chain chooses are multiplied with what they read, and not with scores") {
+    constexpr lowered_chain both =
+        lower("routed", choose | emit<f32> | mul_mat_id<q4_K, mxfp4> | epilogue<mul(scale)>);
+    CHECK(std::string(both.signature) ==
+          "choose | emit<f32> | mul_mat_id<q4_K, mxfp4> | epilogue<mul(scale)>");
+    const auto part = routed_matvec_part(both, format_set::of(q4_K));
+    REQUIRE(part);
+    CHECK(part->stages == stage_set::of(stage_kind::choose));
+    CHECK(part->activation == q8_1);
+    CHECK_FALSE(routed_matvec_part(lowered, format_set::of(q4_K)));
+
+    inputs in = token({1, 3, 2}, 2);
+    in.routed_k = 2, in.routed_x = {10, 1};
+    in.matrices = {{.type = q4_K, .rows = 1, .experts = 3, .values = {1, 2, 3, 4, 5, 6}}};
+    const outputs out = reference(both, in);
+    CHECK(out.chosen == numbers{1, 2, 0});
+    REQUIRE(out.products.size() == 1);
+    CHECK(out.products[0] == std::vector<double>{34, 56});
+    in.routed_x.pop_back();
+    CHECK_THROWS_AS(reference(both, in), std::invalid_argument);
+
+    constexpr matrix_size one[] = {{.type = q4_K, .rows = 64, .experts_read = 2}};
+    const chain_work w =
+        cost(both, {.k = 128, .rows = 1, .routed_k = 256, .matrices = one, .columns = 2});
+    CHECK(w.row.read == 128 * 4);
+    CHECK(w.matvec.operations == 2 * 256 * 64 * 2);
+}

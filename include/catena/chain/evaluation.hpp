@@ -78,6 +78,8 @@ struct inputs {
     double head_scale = 1;                     ///< of what was turned
     std::vector<std::int64_t> cache_rows = {};  ///< [tokens]; empty: nothing is stored
     routing_numbers routing = {};               ///< of rows that are the logits of k experts
+    std::vector<double> routed_x = {};  ///< [routed_k, rows]: what these experts read, where the
+    std::int64_t routed_k = 0;          ///< chain has their matrices too
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
     std::int64_t slots = 1;         ///< expert: matrices used per token
@@ -105,8 +107,15 @@ struct evaluation {
     int norms = 0;        ///< so far
     bool at_sum = false;  ///< the value is x + residual, fresh: an emit here writes the sum
     std::vector<std::vector<double>> seconds = {};  ///< per matrix: the products of `up`
+    std::vector<std::int32_t> chosen = {};          ///< [routing.chosen, rows]
     outputs out = {};
 };
+
+/// The matrix of each column, where each has one of several: those that the chain has chosen, or
+/// that it was given.
+inline const std::vector<std::int32_t>& ids_of(const evaluation& e) {
+    return e.chosen.empty() ? e.in.ids : e.chosen;
+}
 
 /// Throws unless `data` has the elements that its place in the chain asks for.
 inline void expect_elements(const char* what, const std::vector<double>& data,

@@ -85,4 +85,16 @@ constexpr std::optional<product_computation> normed_matvec_part(const lowered_ch
     return part;
 }
 
+/// The matvec part of experts that the same launch chooses; none where the chain does not. What
+/// they read another launch has quantized.
+constexpr std::optional<product_computation> routed_matvec_part(const lowered_chain& chain,
+                                                                format_set weights) {
+    const stage_set stages = row_part(chain).stages;
+    if (!routes(stages) || weights_of(chain).empty()) return std::nullopt;
+    product_computation part = matvec_part(chain, weights);
+    part.stages = stages;
+    part.activation = format::q8_1;
+    return part;
+}
+
 }  // namespace CATENA_NAMESPACE::chain

@@ -19,7 +19,8 @@ struct matrix_size {
 
 struct sizes {
     std::int64_t k = 0;
-    std::int64_t rows = 0;  ///< rows of x
+    std::int64_t rows = 0;      ///< rows of x
+    std::int64_t routed_k = 0;  ///< what k experts read that the chain chooses; 0: k
     std::span<const matrix_size> matrices = {};
     std::int64_t slots = 0;    ///< combine: experts for each row, of an epilogue for each token
     std::int64_t columns = 0;  ///< expert: slots * tokens; dense: 0, the rows of x are the columns

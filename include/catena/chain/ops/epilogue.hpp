@@ -103,7 +103,7 @@ struct epilogue_stage {
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t column = i / m.rows;
             const std::int64_t which =
-                m.experts != 0 ? e.in.ids[static_cast<std::size_t>(column)] : 0;
+                m.experts != 0 ? ids_of(e)[static_cast<std::size_t>(column)] : 0;
             const auto at = static_cast<std::size_t>(i);
             const auto bias_at = static_cast<std::size_t>(which * m.rows + i % m.rows);
             double value = product[at] * m.scale * of_matrix(m.factor, which);
@@ -162,7 +162,11 @@ struct epilogue_op {
         static_assert(of_group,
                       "catena: epilogue<...> finishes the outputs of matrices: put it behind "
                       "mul_mat<W> or group<mul_mat<W>...>");
-        return once && of_group ? Before.then(stage_kind::epilogue) : refused;
+        constexpr bool sums = routes(Before.passed) && lowered.parts.has(epilogue_part::combine);
+        static_assert(!once || !of_group || !sums,
+                      "catena: the launch that chooses experts does not add them up: put combine "
+                      "behind the matrices that come last");
+        return once && of_group && !sums ? Before.then(stage_kind::epilogue) : refused;
     }
 };
 

@@ -39,16 +39,17 @@ struct mul_mat_stage {
         work total;
         format_set read;  // forms of the activation
         const std::int64_t columns = by_expert ? n.columns : n.rows;
+        const std::int64_t k = n.routed_k > 0 ? n.routed_k : n.k;
         for (const matrix_size& m : n.matrices) {
             if ((m.experts_read != 0) != by_expert) continue;
             const std::int64_t matrices = by_expert ? m.experts_read : 1;
-            total.read += row_bytes(m.type, n.k) * m.rows * matrices;
+            total.read += row_bytes(m.type, k) * m.rows * matrices;
             const bool combined = m.epilogue.has(epilogue_part::combine);
             if (m.written) total.written += m.rows * (combined ? columns / n.slots : columns) * 4;
-            total.operations += 2 * n.k * m.rows * columns;
+            total.operations += 2 * k * m.rows * columns;
             read = read | (is_number(m.type) ? format::f32 : format::q8_1);
         }
-        for (const format x : read) total.read += activation_row_bytes(x, n.k) * n.rows;
+        for (const format x : read) total.read += activation_row_bytes(x, k) * n.rows;
         return total;
     }
 
@@ -58,38 +59,44 @@ struct mul_mat_stage {
         expect_elements("a dense matrix", values, e.in.k * m.rows);
         std::vector<double> product(static_cast<std::size_t>(m.rows * e.in.rows));
         for (std::int64_t column = 0; column < e.in.rows; ++column)
-            multiply(e, m, values.data(), column, product.data() + column * m.rows);
+            multiply(m, e.in.k, values.data(), e.value.data() + column * e.in.k,
+                     product.data() + column * m.rows);
         return product;
     }
 
+    /// Experts that the chain itself has chosen read something else than the scores of that choice.
     static std::vector<double> expert(const evaluation& e, const matrix& m,
                                       const std::vector<double>& values) {
-        expect_elements("an expert matrix", values, e.in.k * m.rows * m.experts);
-        const auto columns = static_cast<std::int64_t>(e.in.ids.size());
+        const bool routed = !e.chosen.empty();
+        const std::int64_t k = routed ? e.in.routed_k : e.in.k;
+        const std::int64_t slots = routed ? e.in.routing.chosen : e.in.slots;
+        const std::vector<double>& x = routed ? e.in.routed_x : e.value;
+        expect_elements("an expert matrix", values, k * m.rows * m.experts);
+        if (routed) expect_elements("what experts read", x, k * e.in.rows);
+        const auto columns = static_cast<std::int64_t>(ids_of(e).size());
         std::vector<double> product(static_cast<std::size_t>(m.rows * columns));
         for (std::int64_t column = 0; column < columns; ++column) {
-            const std::int64_t id = e.in.ids[static_cast<std::size_t>(column)];
+            const std::int64_t id = ids_of(e)[static_cast<std::size_t>(column)];
             if (id < 0 || id >= m.experts)
                 throw std::invalid_argument("reference: id " + std::to_string(id) + " of column " +
                                             std::to_string(column) + " names none of the " +
                                             std::to_string(m.experts) + " experts");
-            const std::int64_t token = column / e.in.slots, slot = column % e.in.slots;
+            const std::int64_t token = column / slots, slot = column % slots;
             const std::int64_t x_row = token * e.in.x_slots + (e.in.x_slots == 1 ? 0 : slot);
             if (x_row >= e.in.rows)
                 throw std::invalid_argument("reference: ids name more tokens than x has rows for");
-            multiply(e, m, values.data() + id * m.rows * e.in.k, x_row,
+            multiply(m, k, values.data() + id * m.rows * k, x.data() + x_row * k,
                      product.data() + column * m.rows);
         }
         return product;
     }
 
-    static void multiply(const evaluation& e, const matrix& m, const double* values,
-                         std::int64_t x_row, double* product) {
-        const double* x = e.value.data() + x_row * e.in.k;
+    static void multiply(const matrix& m, std::int64_t k, const double* values, const double* x,
+                         double* product) {
         for (std::int64_t row = 0; row < m.rows; ++row) {
-            const double* w = values + row * e.in.k;
+            const double* w = values + row * k;
             double dot = 0;
-            for (std::int64_t i = 0; i < e.in.k; ++i) dot += w[i] * x[i];
+            for (std::int64_t i = 0; i < k; ++i) dot += w[i] * x[i];
             product[row] = dot;
         }
     }
@@ -117,7 +124,8 @@ struct mul_mat_op {
         constexpr bool quantized = Before.behind(stage_kind::quantize);
         constexpr bool as_fp8 =
             !lowered.formats.has(format::fp8_e4m3) || !quantized || Before.engine_reads;
-        constexpr bool activated = quantized || (is_number(Ws) && ...);
+        constexpr bool routed = routes(Before.passed);
+        constexpr bool activated = quantized || routed || (is_number(Ws) && ...);
         constexpr bool f32_there =
             Before.passed.without(stage_set::of(stage_kind::quantize)).empty() ||
             Before.emitted.has(format::f32);
@@ -132,11 +140,24 @@ struct mul_mat_op {
         static_assert(!once || as_fp8,
                       "catena: mul_mat<fp8_e4m3> reads f32 or fp8: put quantize<fp8_group> before "
                       "it");
+        constexpr bool by_choice = !routed || Kind == stage_kind::mul_mat_id;
+        constexpr bool of_blocks = !routed || !has_numbers(lowered.formats);
+        constexpr bool told = !routed || Before.emitted.has(format::f32);
+        static_assert(!once || !of_weights || by_choice,
+                      "catena: behind choose stand the matrices of experts: write mul_mat_id<W>");
+        static_assert(!once || !of_weights || !by_choice || of_blocks,
+                      "catena: experts that their own launch chooses read q8_1: numbers and fp8 "
+                      "stand behind no choose");
+        static_assert(!once || !of_weights || !by_choice || !of_blocks || told,
+                      "catena: other launches read the experts and their weights: put emit<f32> "
+                      "before mul_mat_id<W>");
         static_assert(!once || !of_weights || activated,
                       "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
-        static_assert(!once || in_f32,
+        static_assert(!once || routed || in_f32,
                       "catena: mul_mat<W> of numbers reads f32: put emit<f32> before it");
-        constexpr bool fits = once && of_weights && as_fp8 && activated && in_f32;
+        constexpr bool as_routed = by_choice && of_blocks && told;
+        constexpr bool fits =
+            once && of_weights && as_fp8 && activated && as_routed && (routed || in_f32);
         return fits ? Before.then(Kind) : refused;
     }
 };

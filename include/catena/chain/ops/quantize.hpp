@@ -55,7 +55,10 @@ struct quantize_op : quantize_stage {
                       "catena: quantize<F...> names a format twice: remove one");
         static_assert(!named || !of_activations || !distinct || once,
                       "catena: a chain has one quantize<F...>: name all its formats in it");
-        if (!named || !of_activations || !distinct || !once) return refused;
+        constexpr bool of_value = !routes(Before.passed);
+        static_assert(!named || !of_activations || !distinct || !once || of_value,
+                      "catena: weights of experts are read as f32: remove quantize<F>");
+        if (!named || !of_activations || !distinct || !once || !of_value) return refused;
         flow next = Before.then(kind);
         next.engine_reads = (scales_apart(Fs) && ...);
         return next;

@@ -103,6 +103,7 @@ struct choose_op {
             const std::vector<std::int32_t> order = sorted(choice);
             e.out.choice.insert(e.out.choice.end(), choice.begin(), choice.end());
             e.out.chosen.insert(e.out.chosen.end(), order.begin(), order.end());
+            e.chosen.insert(e.chosen.end(), order.begin(), order.begin() + n.chosen);
             for (std::int32_t i = 0; i < n.chosen; ++i)
                 scores.push_back(first[order[static_cast<std::size_t>(i)]]);
         }
