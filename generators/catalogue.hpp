@@ -24,6 +24,11 @@ inline constexpr auto readers = matrices<
 inline constexpr auto finish =
     epilogue<mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), quantize<q8_1>>;
 
+/// The same of experts that the launch itself chooses for its token: a kernel of 30 KB for each
+/// format, so for those of the gates that most people run.
+inline constexpr auto finish_routed =
+    epilogue<mul(scale), mul(factor), add(bias), glu, act, add(residual), quantize<q8_1>>;
+
 /// Whatever reads an activation: q8_1 for few columns, the layouts of a matmul for many; tiles by
 /// warpgroups read a copy that is rounded to bf16 or f16.
 inline constexpr auto activation =
@@ -100,6 +105,7 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"l2_norm">(l2_norm | emit<f32>),
     entry<"attention_heads">(attention_heads),
     entry<"routing">(score | choose | weigh | emit<f32>),
+    entry<"routed_experts">(score | choose | weigh | emit<f32> | mul_mat_id<q4_K, mxfp4> | finish_routed),
 
     shared_launch<q4_K, q6_K>, shared_launch<q4_K, q5_K>, shared_launch<q5_K, q6_K>,
     shared_launch<q3_K, q5_K>, shared_launch<q5_0, q8_0>);

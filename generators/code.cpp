@@ -114,7 +114,7 @@ std::string computation_name(const computation& c) {
     if (c.kind() == skeleton::row) return out;
     const product_computation& p = c.product();
     if (p.kind == skeleton::matmul) return out + "_" + name(p.activation);
-    return p.stages.empty() ? out : out + "_norm";
+    return p.stages.empty() ? out : out + (routes(p.stages) ? "_routed" : "_norm");
 }
 
 std::string code(const warp_codes& all) {

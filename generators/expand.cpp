@@ -70,6 +70,7 @@ std::vector<product_computation> group_parts(const lowered_chain& chain, format_
         parts.push_back(c);
     const auto normed = chain::normed_matvec_part(chain, weights);
     if (normed && norm_inside(weights)) parts.push_back(*normed);
+    if (const auto routed = chain::routed_matvec_part(chain, weights)) parts.push_back(*routed);
     if (weights.size() > 1) return parts;
     const std::vector<product_computation> tiles = matmul_parts(chain, *weights.begin());
     parts.insert(parts.end(), tiles.begin(), tiles.end());
@@ -93,11 +94,16 @@ std::vector<computation> computations_of(const catalogue& all) {
     std::vector<product_computation> products;
     for (const lowered_chain& c : all.chains)
         if (chain::has_part(c, skeleton::row)) rows.push_back(with_own(chain::row_part(c)));
-    for (const format_set weights : all.launches)
+    for (const format_set weights : all.launches) {
+        const auto first = static_cast<std::ptrdiff_t>(products.size());
         for (const lowered_chain& c : all.chains)
             if (chain::weights_of(c).contains(weights))
                 for (const product_computation& part : group_parts(c, weights))
                     products.push_back(with_own(part));
+        std::stable_partition(
+            products.begin() + first, products.end(),
+            [](const product_computation& c) { return c.kind == skeleton::matvec; });
+    }
     rows = kept_of(rows), products = kept_of(products);
     std::stable_sort(rows.begin(), rows.end(),
                      [](const row_computation& a, const row_computation& b) {

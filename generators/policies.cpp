@@ -311,6 +311,12 @@ std::vector<policy> number_policies(const arch& target, const arch_choice& choic
 
 std::vector<policy> matvec_policies(const arch& target, const arch_choice& choice,
                                     const product_computation& computes) {
+    if (routes(computes.stages)) {
+        matvec_policy p =
+            with_longer_pieces(target, computes, streamed(choice, two_rows), usual_column);
+        p.routes = true;
+        return {p};
+    }
     if (has_norm(computes.stages) && computes.activation == format::f32) {
         matvec_policy p = norm_in_passing;
         p.copy = choice.copy, p.stages = choice.stages;

@@ -7,15 +7,15 @@
 
 namespace catena::generator {
 
-/// What makes a policy harder to understand, the worst first: machinery (where the norm is done,
+/// What makes a policy harder to understand, the worst first: machinery (what is done before,
 /// how it multiplies, what warps and blocks share, how bytes are copied, through how many stages,
 /// where the activation lies, vectors), then what a thread keeps, then sizes.
 constexpr auto complexity(const row_policy& p) {
     return std::tuple(p.vector, p.values, p.rows, p.min_blocks, p.threads);
 }
 constexpr auto complexity(const matvec_policy& p) {
-    return std::tuple(p.placement, p.product, p.slices, p.cluster, p.copy, p.stages, p.activation,
-                      p.rows, p.columns, p.min_blocks, p.piece, p.threads);
+    return std::tuple(p.routes, p.placement, p.product, p.slices, p.cluster, p.copy, p.stages,
+                      p.activation, p.rows, p.columns, p.min_blocks, p.piece, p.threads);
 }
 constexpr auto complexity(const matmul_policy& p) {
     return std::tuple(p.product, p.slices, p.cluster, p.copy, p.stages, p.rows, p.columns,

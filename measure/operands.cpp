@@ -150,17 +150,17 @@ void fill_heads(const row_problem& p, table_of_stretches s) {
 }
 
 /// A problem does not say how scores are made, nor how weights: this way takes the most time.
-void fill_routing(const row_problem& p, table_of_stretches s) {
-    route_args& a = s.to.route;
-    a.experts = static_cast<std::int32_t>(p.k), a.tokens = static_cast<std::int32_t>(p.rows);
-    a.numbers.chosen = static_cast<std::int32_t>(p.slots);
-    if (p.needs.stages.has(stage_kind::score)) a.numbers.score = scoring::soft_max;
-    a.numbers.normalized = p.needs.stages.has(stage_kind::weigh);
-    a.x = s.values(p.rows * p.k);
-    a.x_nb = a.ids_nb = 4 * p.k;
-    a.weights_nb = 4 * p.slots;
-    a.ids = reinterpret_cast<std::int32_t*>(s.output(4 * p.rows * p.k, format::i32));
-    a.weights = s.results(p.rows * p.slots);
+void fill_routing(route_args& a, stage_set does, std::int64_t experts, std::int64_t tokens,
+                  std::int64_t chosen, table_of_stretches s) {
+    a.experts = static_cast<std::int32_t>(experts), a.tokens = static_cast<std::int32_t>(tokens);
+    a.numbers.chosen = static_cast<std::int32_t>(chosen);
+    if (does.has(stage_kind::score)) a.numbers.score = scoring::soft_max;
+    a.numbers.normalized = does.has(stage_kind::weigh);
+    a.x = s.values(tokens * experts);
+    a.x_nb = a.ids_nb = 4 * experts;
+    a.weights_nb = 4 * chosen;
+    a.ids = reinterpret_cast<std::int32_t*>(s.output(4 * tokens * experts, format::i32));
+    a.weights = s.results(tokens * chosen);
 }
 
 void fill_member(matvec_member& m, const product_problem& p, const problem_member& is,
@@ -242,7 +242,13 @@ void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches
     a.columns = static_cast<std::int32_t>(p.columns);
     a.band_rows = band;
     a.weights_early = true;
-    if (p.expert) fill_ids(a, p, s);
+    if (routes(p)) {
+        fill_routing(a.routing, p.needs.stages, p.member[0].experts, p.tokens, slots_of(p), s);
+        a.ids = a.routing.ids, a.ids_nb1 = a.routing.ids_nb;
+        a.slots = a.routing.numbers.chosen;
+    } else if (p.expert) {
+        fill_ids(a, p, s);
+    }
     if (combined(p)) {
         a.combined = true;
         a.columns = static_cast<std::int32_t>(p.tokens);
@@ -276,7 +282,8 @@ operands operands_of(const problem& p, std::int32_t band, dealer& deal) {
     if (out.kind == skeleton::row && has_heads(p.row().needs.stages))
         fill_heads(p.row(), {out, deal});
     else if (out.kind == skeleton::row && routes(p.row().needs.stages))
-        fill_routing(p.row(), {out, deal});
+        fill_routing(out.route, p.row().needs.stages, p.row().k, p.row().rows, p.row().slots,
+                     {out, deal});
     else if (out.kind == skeleton::row)
         fill_row(p.row(), {out, deal});
     else if (out.kind == skeleton::matvec)

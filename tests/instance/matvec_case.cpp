@@ -15,6 +15,7 @@ struct prepared {
     int bands = 0;                       ///< of all members; tiles of a matmul
     float* norm_f32 = nullptr;           ///< where the launch writes its norm
     void* norm_q8_1 = nullptr;
+    route_args routing;
 };
 
 /// A layout in which a member may be quantized, and where its operand is.
@@ -121,7 +122,7 @@ Args common_args(machine& on, const matvec_case& c, const prepared& p, const byt
     a.members = static_cast<int>(p.members.size());
     std::copy(p.members.begin(), p.members.end(), a.member);
     if (c.experts != 0) {
-        if (!c.numbered)
+        if (!c.numbered && !c.routed)
             a.ids =
                 static_cast<const std::int32_t*>(on.put("ids", contents::data, to_bytes(c.ids)));
         a.ids_nb1 = 4 * c.slots;
@@ -148,6 +149,10 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         p.norm_q8_1 = machine.blank("quantized norm", quantized_bytes(format::q8_1, c.k));
     a.norm_f32 = p.norm_f32;
     a.norm_q8_1 = p.norm_q8_1;
+    if (c.routed) {
+        a.routing = p.routing = put_routing(machine, *c.routed);
+        a.ids = a.routing.ids;
+    }
     a.combined = c.combined();
     if (a.combined && c.weighted)
         a.slot_weights = static_cast<const float*>(
@@ -166,12 +171,13 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         if (shared <= on.most_shared) break;
     }
     const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;
-    const launch_config config{.blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster +
-                                                                    (c.emits.empty() ? 0 : 1)),
-                               .threads = static_cast<std::uint32_t>(wide.threads),
-                               .shared_bytes = static_cast<std::uint32_t>(shared),
-                               .dependent = on.dependent,
-                               .cluster = static_cast<std::uint32_t>(c.cluster)};
+    const int writer = !c.emits.empty() || c.routed ? 1 : 0;
+    const launch_config config{
+        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster + writer),
+        .threads = static_cast<std::uint32_t>(wide.threads),
+        .shared_bytes = static_cast<std::uint32_t>(shared),
+        .dependent = on.dependent,
+        .cluster = static_cast<std::uint32_t>(c.cluster)};
     return machine.launch(on.kernel, config, &a, sizeof a);
 }
 
@@ -237,6 +243,10 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
                 out[m].quantized[layout] = machine->read(
                     from.*operand, quantized_bytes(layout, from.rows) *
                                        static_cast<std::size_t>(c.columns_of(c.members[m])));
+    }
+    if (c.routed) {
+        const route_outputs found = read_routing(*machine, p.routing);
+        out.push_back({from_bytes<float>(found.weights), {{format::i32, found.ids}}});
     }
     if (c.emits.empty()) return out;
     matvec_output& norm = out.emplace_back();
@@ -332,6 +342,10 @@ void check(const instance& on, const matvec_case& c, const matvec_outputs& outpu
         INFO("member " << m);
         check_member(on, c, c.members[m], outputs[m], same_activation.products[m],
                      plain.products[m]);
+    }
+    if (c.routed) {
+        INFO("experts and their weights");
+        check(*c.routed, {outputs.back().quantized.at(format::i32), to_bytes(outputs.back().f32)});
     }
     if (c.emits.empty()) return;
     INFO("the norm");

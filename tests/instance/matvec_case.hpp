@@ -2,6 +2,7 @@
 #pragma once
 
 #include "machine.hpp"
+#include "route_case.hpp"
 
 #include "catena/format/format.hpp"
 #include "catena/kernel/layout.hpp"
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +74,8 @@ struct matvec_case {
     bool norm = false;              ///< the activation is a norm that the launch makes itself
     catena::format_set emits = {};  ///< in which it writes that norm
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
+    /// How the launch sends its one token to its experts: then it finds `ids`.
+    std::optional<route_case> routed = std::nullopt;
     float magnitude = 1;  ///< of x
     float outlier = 1;    ///< not 1: 32 values in the middle of each row are of that size
 
@@ -103,7 +107,8 @@ struct matvec_output {
                std::memcmp(f32.data(), other.f32.data(), f32.size() * sizeof(float)) == 0;
     }
 };
-using matvec_outputs = std::vector<matvec_output>;  ///< per member; then the norm, if it is written
+/// Per member; then the norm, if it is written, or weights and numbers of experts that were found.
+using matvec_outputs = std::vector<matvec_output>;
 
 /// Launches the case. Fails the running test if the launch fails, or writes where it must not.
 matvec_outputs run(const instance& on, const matvec_case& c);

@@ -83,36 +83,55 @@ chain::outputs reference_of(const route_case& c) {
 
 }  // namespace
 
-route_outputs run(const instance& on, const route_case& c) {
-    const auto machine = on.make_machine();
-    const int chosen = c.numbers.chosen;
+std::vector<std::int32_t> chosen_of(const route_case& c) {
+    const std::vector<std::int32_t> all = reference_of(c).chosen;
+    std::vector<std::int32_t> out;
+    for (std::size_t at = 0; at < all.size(); at += size(c.experts)) {
+        const auto first = all.begin() + static_cast<std::ptrdiff_t>(at);
+        out.insert(out.end(), first, first + c.numbers.chosen);
+    }
+    return out;
+}
+
+route_args put_routing(machine& on, const route_case& c) {
     const bytes x = with_gaps(logits_of(c), c.experts, c.gap);
-    void* const at = machine->put("logits", contents::data, x, 4);
+    void* const at = on.put("logits", contents::data, x, 4);
     route_args a;
     a.x = static_cast<const float*>(at);
     if (c.biased)
         a.bias = static_cast<const float*>(
-            machine->put("bias", contents::data, to_bytes(bias_of(c)), 4));
+            on.put("bias of experts", contents::data, to_bytes(bias_of(c)), 4));
     a.numbers = c.numbers;
     a.experts = c.experts, a.tokens = c.tokens;
     a.x_nb = a.ids_nb = std::int64_t{4} * (c.experts + c.gap);
-    a.weights_nb = std::int64_t{4} * (chosen + c.gap);
-    const std::size_t weights_bytes = size(a.weights_nb * c.tokens);
+    a.weights_nb = std::int64_t{4} * (c.numbers.chosen + c.gap);
     a.ids = static_cast<std::int32_t*>(
-        c.lies == route_case::place::ids_over_logits ? at : machine->blank("ids", x.size(), 4));
-    a.weights = static_cast<float*>(c.lies == route_case::place::weights_over_logits
-                                        ? at
-                                        : machine->blank("weights", weights_bytes, 4));
+        c.lies == route_case::place::ids_over_logits ? at : on.blank("experts", x.size(), 4));
+    a.weights =
+        static_cast<float*>(c.lies == route_case::place::weights_over_logits
+                                ? at
+                                : on.blank("weights of experts", size(a.weights_nb * c.tokens), 4));
+    return a;
+}
+
+route_outputs read_routing(machine& on, const route_args& a) {
+    return {on.read(a.ids, size(a.ids_nb * a.tokens)),
+            on.read(a.weights, size(a.weights_nb * a.tokens))};
+}
+
+route_outputs run(const instance& on, const route_case& c) {
+    const auto machine = on.make_machine();
+    const route_args a = put_routing(*machine, c);
     const launch_config config{
         .blocks = static_cast<std::uint32_t>(c.tokens),
         .threads = static_cast<std::uint32_t>(on.policy.threads()),
         .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.policy, 0, 1)),
         .dependent = on.dependent};
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
-    return {machine->read(a.ids, x.size()), machine->read(a.weights, weights_bytes)};
+    return read_routing(*machine, a);
 }
 
-void check(const instance&, const route_case& c, const route_outputs& outputs) {
+void check(const route_case& c, const route_outputs& outputs) {
     const chain::outputs wanted = reference_of(c);
     const auto ids = without_gaps<std::int32_t>(outputs.ids, c.experts, c.gap);
     CHECK(ids == wanted.chosen);
@@ -123,6 +142,10 @@ void check(const instance&, const route_case& c, const route_outputs& outputs) {
     if (numbers) CHECK(nmse<float>(weights, wanted.value) <= 1e-12);
     for (std::size_t i = 0; i < weights.size() && !numbers; ++i)
         CHECK(std::isnan(weights[i]) == std::isnan(wanted.value[i]));
+}
+
+void check(const instance&, const route_case& c, const route_outputs& outputs) {
+    check(c, outputs);
 }
 
 }  // namespace catena_test

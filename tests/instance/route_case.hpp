@@ -5,7 +5,9 @@
 #include "machine.hpp"
 
 #include "catena/chain/routing.hpp"
+#include "catena/kernel/args.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,7 +32,15 @@ struct route_outputs {
     bool operator==(const route_outputs&) const = default;
 };
 
+/// The experts that each token is sent to.
+std::vector<std::int32_t> chosen_of(const route_case& c);
+
+/// The arguments of a launch of the case, and what it has written.
+catena::route_args put_routing(machine& on, const route_case& c);
+route_outputs read_routing(machine& on, const catena::route_args& a);
+
 route_outputs run(const instance& on, const route_case& c);
+void check(const route_case& c, const route_outputs& outputs);
 void check(const instance& on, const route_case& c, const route_outputs& outputs);
 
 }  // namespace catena_test

@@ -1,5 +1,6 @@
 #include "sweep.hpp"
 
+#include "catena/kernel/layout.hpp"
 #include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
 
@@ -35,7 +36,7 @@ void sweep(const instance& on, const instance* peer, std::size_t every) {
     if (on.computes.kind() == skeleton::row && has_heads(on.computes.row().stages))
         sweep_cases(on, peer, every, head_cases(on.computes.row(), on.policy.row()));
     else if (on.computes.kind() == skeleton::row && routes(on.computes.row().stages))
-        sweep_cases(on, peer, every, route_cases(on.policy.row()));
+        sweep_cases(on, peer, every, route_cases(routed_experts(on.policy.row())));
     else if (on.computes.kind() == skeleton::row)
         sweep_cases(on, peer, every, row_cases(on.computes.row(), on.policy.row()));
     else if (on.computes.kind() == skeleton::matvec)

@@ -22,7 +22,7 @@ std::vector<row_case> row_cases(const catena::row_computation& computes,
                                 const catena::row_policy& how);
 std::vector<head_case> head_cases(const catena::row_computation& computes,
                                   const catena::row_policy& how);
-std::vector<route_case> route_cases(const catena::row_policy& how);
+std::vector<route_case> route_cases(int most_experts);
 std::vector<matvec_case> matvec_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
 

@@ -94,8 +94,16 @@ TEST_CASE("Instances grow with formats and listed sets, not with powers of them"
     std::map<catena::skeleton, std::size_t> launches;
     for (const catena::computation& c : computations_of(all)) ++launches[c.kind()];
     const auto with_norm = std::count_if(all.launches.begin(), all.launches.end(), norm_inside);
+    const auto routed =
+        std::count_if(all.launches.begin(), all.launches.end(), [&](catena::format_set weights) {
+            return std::any_of(all.chains.begin(), all.chains.end(), [&](const auto& chain) {
+                return catena::chain::weights_of(chain).contains(weights) &&
+                       catena::chain::routed_matvec_part(chain, weights).has_value();
+            });
+        });
+    CHECK(routed == 2);
     CHECK(launches[catena::skeleton::matvec] ==
-          all.launches.size() + static_cast<std::size_t>(with_norm));
+          all.launches.size() + static_cast<std::size_t>(with_norm + routed));
     catena::format_set weights;
     for (const catena::format_set together : all.launches) weights = weights | together;
     std::size_t layouts = 0;  // of all weights

@@ -101,7 +101,7 @@ TEST_CASE("Every arch makes and quantizes in one step what models feed to matric
 
 /// Need no plain row serve it? Checks that there are as many `rows` as there should be.
 bool is_option(const product_computation& c, const arch& target, int rows) {
-    if (has_norm(c.stages)) {  // else a row step makes the norm
+    if (has_norm(c.stages) || routes(c.stages)) {  // else a row step makes the norm, or routes
         CHECK(rows >= 1);
         return true;
     }

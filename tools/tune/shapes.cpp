@@ -86,6 +86,12 @@ bool same_class(const shape& a, const shape& b) {
                                           : same_class(a.what.product(), b.what.product());
 }
 
+/// Does a launch of matrices do what a launch of its own may do before them?
+bool does_more(const problem& p) {
+    if (p.kind() == skeleton::row) return false;
+    return makes_norm(p) || quantizes_inside(p) || routes(p.product());
+}
+
 /// Throws with all of `known` at a name that is neither of them nor `also` one.
 void refuse_unknown(const char* what, const std::vector<std::string>& names,
                     const std::vector<std::string>& known,
@@ -158,7 +164,7 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     const auto take = [&](const plan& planned, bool made_inside) {
         const std::int64_t tokens = tokens_of(planned);
         for (const step& s : planned.steps()) {
-            if ((makes_norm(s.what) || quantizes_inside(s.what)) != made_inside) continue;
+            if (does_more(s.what) != made_inside) continue;
             const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
             const bool chosen = wanted.chains.empty() ||
                                 (chain.chain >= 0 && chain_wanted(t.chains[chain.chain], wanted));
@@ -178,8 +184,11 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     // What an activation takes apart from its readers, and what inside their launch: a plan has one
     // of them.
     std::vector<row> without;
-    std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without),
-                 [](const row& r) { return placement_of(r.policy) == norm_placement::producer; });
+    std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without), [](const row& r) {
+        const bool product = r.computes.kind() != skeleton::row;
+        return placement_of(r.policy) == norm_placement::producer &&
+               !(product && routes(r.computes.product().stages));
+    });
     table apart = t, inside = t;
     for (table* of : {&apart, &inside})  // what the engine does faster may become faster
         of->engine_count = of->verdict_count = 0;

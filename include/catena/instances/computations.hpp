@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8c900fee860dea6c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2307363ab84876a6.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -68,6 +68,8 @@ inline constexpr product_computation matvec_q4_K =
     {.kind = skeleton::matvec, .activation = format::q8_1, .weights = formats("q4_K"), .epilogue = full_epilogue};
 inline constexpr product_computation matvec_q4_K_norm =
     {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = formats("q4_K"), .epilogue = full_epilogue};
+inline constexpr product_computation matvec_q4_K_routed =
+    {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::score) | stage_kind::choose | stage_kind::weigh, .activation = format::q8_1, .weights = formats("q4_K"), .epilogue = tile_epilogue};
 inline constexpr product_computation matmul_q4_K_q8_1_mmq_ds4 =
     {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = formats("q4_K"), .epilogue = tile_epilogue};
 inline constexpr product_computation matmul_q4_K_bf16_mma =
@@ -110,6 +112,8 @@ inline constexpr product_computation matmul_q5_1_bf16_mma =
     {.kind = skeleton::matmul, .activation = format::bf16_mma, .weights = formats("q5_1"), .epilogue = tile_epilogue};
 inline constexpr product_computation matvec_mxfp4 =
     {.kind = skeleton::matvec, .activation = format::q8_1, .weights = formats("mxfp4"), .epilogue = full_epilogue};
+inline constexpr product_computation matvec_mxfp4_routed =
+    {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::score) | stage_kind::choose | stage_kind::weigh, .activation = format::q8_1, .weights = formats("mxfp4"), .epilogue = tile_epilogue};
 inline constexpr product_computation matmul_mxfp4_q8_1_mmq_d4 =
     {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = formats("mxfp4"), .epilogue = tile_epilogue};
 inline constexpr product_computation matmul_mxfp4_bf16_mma =

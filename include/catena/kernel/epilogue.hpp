@@ -41,11 +41,15 @@ CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b, int sl
 }
 
 /// From the first expert's number to that of the column's: without ids all have one. The expert is
-/// loaded again: kept, it would cost registers in all loops.
-template <class X>
+/// loaded again: kept, it would cost registers in all loops. Where blocks find it, ids are not
+/// there.
+template <bool Routes, class X>
 CATENA_FN std::int64_t to_expert(X& x, const matvec_args& a, const matvec_band& b, int slot,
                                  std::int64_t step) {
-    return distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, step);
+    if constexpr (Routes)
+        return distance(b.expert > 0 ? b.expert : 0, step);
+    else
+        return distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, step);
 }
 
 /// What a slot's results are times.
@@ -75,13 +79,13 @@ struct asked_operands {
 
 /// Asks for that of one result, all at once. Where there is no such expert the bias is NaN, and so
 /// is the result, which is not overlooked.
-template <bool Pairs, bool Combines, class X>
+template <bool Pairs, bool Combines, bool Routes, class X>
 CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, int row, int column,
                              int slot) {
     const matvec_member& m = *b.member;
     asked_operands asked;
     if (m.bias != nullptr) {
-        const std::int64_t at = to_expert(x, a, b, slot, m.bias_nb1);
+        const std::int64_t at = to_expert<Routes>(x, a, b, slot, m.bias_nb1);
         asked.bias = x.load(row_of(m.bias, at, row));
         if (Pairs && m.up_bias != nullptr) asked.up_bias = x.load(row_of(m.up_bias, at, row));
     }
@@ -95,13 +99,13 @@ CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, i
 /// One result: the product `v` of a row and a column of the band, or of one slot of those that are
 /// added up, times `weight`; of a GLU `v` is the gate's, `up` the value's. `Twice`: this code is
 /// there more than once in a kernel. `Pairs`: the policy takes the two matrices of a GLU.
-template <bool Twice, bool Pairs, bool Combines, class X>
+template <bool Twice, bool Pairs, bool Combines, bool Routes, class X>
 CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int column, int slot,
                       real weight, const asked_operands& asked, real v, real up) {
     const matvec_member& m = *b.member;
     v = v * real{m.scale};
     if (m.factor != nullptr) {
-        const std::int64_t at = to_expert(x, a, b, slot, m.factor_step);
+        const std::int64_t at = to_expert<Routes>(x, a, b, slot, m.factor_step);
         v = v * x.load(m.factor + at);
         if (Pairs && m.up_factor != nullptr) up = up * x.load(m.up_factor + at);
     }

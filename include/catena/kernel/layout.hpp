@@ -103,6 +103,18 @@ CATENA_FN constexpr int head_values(const row_policy& p) { return p.values * war
 /// The most experts of a policy that routes: a block has those of a token.
 CATENA_FN constexpr int routed_experts(const row_policy& p) { return p.values * p.threads; }
 
+/// Those of a matvec that routes, each block for itself, and how many of them a thread keeps.
+inline constexpr int routed_by_thread = 4;
+CATENA_FN constexpr int routed_experts(const matvec_policy& p) {
+    return routed_by_thread * p.threads;
+}
+
+/// What a block needs to find a token's experts: a rank of each, its score, and a list of ranks;
+/// three words of each group, and what was found.
+CATENA_FN constexpr std::int64_t route_shared_bytes(std::int64_t experts) {
+    return 4 * (3 * round_up(experts, 4) + 3 * max_groups + 4);
+}
+
 /// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
 inline constexpr int row_meetings = 4;
 
@@ -118,7 +130,8 @@ inline constexpr int norm_quads_ahead = 2;
 /// How many slots of a token a matvec adds up: a lane finishes the same row of each, and every lane
 /// of a warp knows one slot.
 CATENA_FN constexpr int slots_added(const matvec_policy& p) {
-    return p.columns == 1 && p.placement == norm_placement::producer ? warp_size : 1;
+    const bool adds = p.columns == 1 && p.placement == norm_placement::producer && !p.routes;
+    return adds ? warp_size : 1;
 }
 
 /// Results of one column that a block quantizes in its epilogue, at most: they meet in shared
@@ -264,10 +277,7 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
     // Heads are turned there, where lanes find the other elements of their pairs.
     if (has_heads(c.stages)) return std::int64_t{4} * rows_of_block(p) * head_values(p);
-    // Ranks of experts, two meetings, the scores of the chosen, and of each group three words.
-    if (routes(c.stages))
-        return std::int64_t{4} * (routed_experts(p) + round_up(2 * p.threads / warp_size, 4) +
-                                  max_chosen + 3 * max_groups);
+    if (routes(c.stages)) return route_shared_bytes(routed_experts(p));
     return std::int64_t{p.threads / warp_size} * 4 * row_meetings;
 }
 constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set weights,

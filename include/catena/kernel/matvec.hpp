@@ -20,6 +20,7 @@
 #include "catena/kernel/objection/matvec.hpp"
 #include "catena/kernel/phase.hpp"
 #include "catena/kernel/placement.hpp"
+#include "catena/kernel/route.hpp"
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
 
@@ -226,7 +227,8 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                 const lane_place at = products.place(x, pairs);
                 const int row = read.row() + at.row;
                 if (at.finishes && row < b.end_row)
-                    asked = ask<takes_pairs<P>, combines<P>>(x, a, b, row, 0, read.slot());
+                    asked =
+                        ask<takes_pairs<P>, combines<P>, P.routes>(x, a, b, row, 0, read.slot());
             }
         };
         if constexpr (asks_first<P>)
@@ -270,9 +272,10 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                 if constexpr (passes || P.placement == norm_placement::deferred)
                     v = v * factor, up = up * factor;
                 if constexpr (!one_result<P>)
-                    asked = ask<takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot());
-                finish<Several, takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot(),
-                                                             weight, asked, v, up);
+                    asked = ask<takes_pairs<P>, combines<P>, P.routes>(x, a, b, row, column,
+                                                                       read.slot());
+                finish<Several, takes_pairs<P>, combines<P>, P.routes>(
+                    x, a, b, row, column, read.slot(), weight, asked, v, up);
             };
             if constexpr (splits) {
                 products.results_of_team(x, pairs, reinterpret_cast<float*>(arrived), finish_one);
@@ -304,10 +307,10 @@ template <matvec_policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
 /// Finds the token and the slot of a band of experts, and the matrix that its id picks, behind the
-/// wait for the ids. Returns its number among the bands of one slot; of a dense member they stand
-/// behind all.
+/// wait for the ids, or for the logits of experts. Returns its number among the bands of one slot;
+/// of a dense member they stand behind all. `ring`: what may be written until it is filled.
 template <matvec_policy P, class X>
-CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
+CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, std::byte* ring) {
     const bool combined = combines<P> && a.combined;
     const int slots = combined ? 1 : a.slots, bands = slots * a.bands;  // of a token
     int token = 0, slot = 0;  // few: a division is more code, and takes as long
@@ -324,6 +327,10 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
     b.token = token;
     b.slot = slot;
     if (a.ids != nullptr) x.grid_wait();
+    if constexpr (P.routes) {
+        b.picked = route_work<X, routed_by_thread>(x, a.routing, 0, ring).expert_at(slot);
+        return band;
+    }
     if (combined) {
         b.slots = a.slots;
         slot = x.lane() < a.slots ? x.lane() : 0;
@@ -338,9 +345,9 @@ template <matvec_policy P, format_set W>
 inline constexpr bool matvec_possible = !objection_to(matvec_of(P, W), P);
 
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
-/// more where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp
-/// says. `a` follows args.hpp; a.columns <= P.columns when dense, every member's format is in W, k
-/// is a multiple of every member's block.
+/// more where the norm that the launch makes is written too, or the experts that it finds. Shared
+/// memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
+/// member's format is in W, k is a multiple of every member's block.
 template <class X, matvec_policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(matvec_possible<P, W>,
@@ -359,11 +366,16 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     int band = shares ? x.cluster() : x.block();
     if constexpr (P.placement == norm_placement::passing)
         if (band == a.bands) return write_norm<P>(x, a, reinterpret_cast<float*>(all_stages));
+    if constexpr (P.routes) {
+        if (band == 0) return route_token<routed_by_thread>(x, a.routing, 0, all_stages);
+        --band;
+    }
     // A block that makes its activation is dense.
     const bool expert = P.placement == norm_placement::producer && has_experts(a);
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
                   .finished = reinterpret_cast<float*>(stages)};
-    if (expert) band = take_slot<P>(x, a, b, band);
+    if (expert) band = take_slot<P>(x, a, b, band, all_stages);
+    if constexpr (P.routes) stream.reuse();
     int m = 0;
     CATENA_NO_UNROLL
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;

@@ -58,13 +58,15 @@ struct matvec_policy {
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
     norm_placement placement = norm_placement::producer;
+    bool routes = false;  ///< each block finds the expert that it multiplies with, of one token
 };
 
 constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.rows == b.rows &&
            a.columns == b.columns && a.piece == b.piece && a.stages == b.stages &&
            a.slices == b.slices && a.cluster == b.cluster && a.copy == b.copy &&
-           a.activation == b.activation && a.product == b.product && a.placement == b.placement;
+           a.activation == b.activation && a.product == b.product && a.placement == b.placement &&
+           a.routes == b.routes;
 }
 
 /// How a matmul multiplies; an accumulation order each.

@@ -1,9 +1,11 @@
-// The row skeleton of routing: a block sends a token to its experts. It sorts all of them, and
-// writes their numbers, the best first, and the weights of those that are chosen.
+// Routing: a block sends a token to its experts. In the row skeleton it sorts all of them, and
+// writes their numbers, the best first, and the weights of those that are chosen. In a matvec one
+// block does that, and each other one finds the expert at one place, for itself.
 //
 // Thread t owns experts t, t + threads, ... An expert's place is the number of experts that come
 // before it, which each thread counts for its own: that takes no rounds, and as long for one chosen
-// expert as for 32. All of the logits are read before any result is written.
+// expert as for 32. All of the logits are read before any result is written. A block of any size
+// gets the same bits.
 #pragma once
 
 #include "catena/exec/elementary.hpp"
@@ -32,51 +34,49 @@ CATENA_FN unsigned rank_of(real choice) {
 /// The larger number; of a number and a NaN the number.
 CATENA_FN real larger(real a, real b) { return is_nan(a) || less(a, b) ? b : a; }
 
-/// The work of one block; see route_body.
-template <class X, row_policy P>
+/// The work of one block, of up to Held experts a thread. `shared`: route_shared_bytes, 16-byte
+/// aligned. All threads call.
+template <class X, int Held>
 class route_work {
   public:
-    CATENA_FN route_work(X& x, const route_args& a, int token)
-        : x_(x),
-          a_(a),
-          token_(token),
-          ranks_(x.template shared<unsigned>(routed_experts(P))),
-          meeting_(x.template shared<float>(2 * P.threads / warp_size)),
-          scores_(x.template shared<float>(max_chosen)),
-          best_(x.template shared<float>(2 * max_groups)),
-          kept_(x.template shared<unsigned>(max_groups)) {}
+    CATENA_FN route_work(X& x, const route_args& a, int token, std::byte* shared)
+        : x_(x), a_(a), token_(token), ranks_(reinterpret_cast<unsigned*>(shared)) {}
 
-    CATENA_FN void run() {
-        real score[held];
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j) score[j] = logit(expert(j));
-        make_scores(score);
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j) {
-            real choice = score[j];
-            if (a_.bias != nullptr && has(j)) choice = choice + x_.load(a_.bias + expert(j));
-            if (expert(j) < padded()) x_.store(ranks_ + expert(j), has(j) ? rank_of(choice) : 0u);
-        }
-        x_.sync();
-        if (a_.numbers.groups > 1) keep_best_groups();
+    /// Writes the experts of the token, and the weights of the chosen.
+    CATENA_FN void write() {
+        real score[Held];
+        rank(score);
         sort(score);
         x_.sync();
         if (x_.warp() == 0) weigh();
     }
 
-  private:
-    static constexpr int held = P.values;
+    /// The expert at a place of the chosen ones, for every thread. Behind it nobody reads `shared`.
+    CATENA_FN int expert_at(int place) {
+        real score[Held];
+        rank(score);
+        if (x_.warp() == 0) find(place);
+        x_.sync();
+        const int found = x_.load(found_at());
+        x_.sync();
+        return found;
+    }
 
+  private:
     X& x_;
     const route_args& a_;
     const int token_;
     unsigned* const ranks_;  // of each expert; behind them 0, up to a multiple of 4
-    float* const meeting_;
-    float* const scores_;   // of the chosen experts
-    float* const best_;     // two choices of each group
-    unsigned* const kept_;  // is a group one of the best?
 
-    CATENA_FN int expert(int j) const { return j * P.threads + x_.thread(); }
+    // Behind the ranks: scores, at last of the chosen; a list of ranks; two choices of each group;
+    // is a group one of the best?; what was found.
+    CATENA_FN float* scores() const { return reinterpret_cast<float*>(ranks_ + padded()); }
+    CATENA_FN unsigned* listed() const { return ranks_ + 2 * padded(); }
+    CATENA_FN float* best() const { return reinterpret_cast<float*>(ranks_ + 3 * padded()); }
+    CATENA_FN unsigned* kept() const { return ranks_ + 3 * padded() + 2 * max_groups; }
+    CATENA_FN int* found_at() const { return reinterpret_cast<int*>(kept() + max_groups); }
+
+    CATENA_FN int expert(int j) const { return j * x_.threads() + x_.thread(); }
     CATENA_FN bool has(int j) const { return expert(j) < a_.experts; }
     CATENA_FN int padded() const { return (a_.experts + 3) & ~3; }
 
@@ -86,54 +86,78 @@ class route_work {
         return reinterpret_cast<T*>(reinterpret_cast<byte*>(first) + distance(token_, nb));
     }
 
-    CATENA_FN real logit(int e) const {
-        return e < a_.experts ? x_.load(row(a_.x, a_.x_nb) + e) : real{-infinity};
-    }
-
-    CATENA_FN void make_scores(real (&v)[held]) {
+    /// Puts the rank of each expert where all threads read it, and its score into `score`.
+    CATENA_FN void rank(real (&score)[Held]) {
+        CATENA_UNROLL
+        for (int j = 0; j < Held; ++j)
+            score[j] = has(j) ? x_.load(row(a_.x, a_.x_nb) + expert(j)) : real{-infinity};
         if (a_.numbers.score == scoring::sigmoid) {
             CATENA_UNROLL
-            for (int j = 0; j < held; ++j) v[j] = logistic(v[j]);
+            for (int j = 0; j < Held; ++j)
+                if (has(j)) score[j] = logistic(score[j]);
         }
-        if (a_.numbers.score != scoring::soft_max) return;
-        real most = v[0];
+        if (a_.numbers.score == scoring::soft_max) soft_max(score);
         CATENA_UNROLL
-        for (int j = 1; j < held; ++j) most = larger(most, v[j]);
-        most = over_threads<P.threads>(x_, most, meeting_, larger);
-        real sum{0};
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            if (has(j)) sum = sum + (v[j] = exp(v[j] - most));
-        sum = over_threads<P.threads>(x_, sum, meeting_ + P.threads / warp_size,
-                                      [](real p, real q) { return p + q; });
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j) v[j] = v[j] / sum;
+        for (int j = 0; j < Held; ++j) {
+            real choice = score[j];
+            if (a_.bias != nullptr && has(j)) choice = choice + x_.load(a_.bias + expert(j));
+            if (expert(j) < padded()) x_.store(ranks_ + expert(j), has(j) ? rank_of(choice) : 0u);
+        }
+        x_.sync();
+        if (a_.numbers.groups > 1) keep_best_groups();
     }
 
-    /// Experts before one with this rank, among [first, end).
-    CATENA_FN int before(int own, unsigned rank, int first, int end) const {
+    /// Lane l of every warp adds up experts l, l + 32, ...: in a block of any size alike.
+    template <class Combine>
+    CATENA_FN real over_experts(const float* all, real first, Combine combine) {
+        CATENA_NO_UNROLL
+        for (int e = x_.lane(); e < a_.experts; e += warp_size)
+            first = combine(first, x_.load(all + e));
+        return over_threads<warp_size>(x_, first, nullptr, combine);
+    }
+
+    CATENA_FN void soft_max(real (&v)[Held]) {
+        auto* const logits = reinterpret_cast<float*>(ranks_);
+        CATENA_UNROLL
+        for (int j = 0; j < Held; ++j)
+            if (has(j)) x_.store(logits + expert(j), v[j]);
+        x_.sync();
+        const real most = over_experts(logits, real{-infinity}, larger);
+        CATENA_UNROLL
+        for (int j = 0; j < Held; ++j)
+            if (has(j)) x_.store(scores() + expert(j), v[j] = exp(v[j] - most));
+        x_.sync();
+        const real sum = over_experts(scores(), real{0}, [](real p, real q) { return p + q; });
+        CATENA_UNROLL
+        for (int j = 0; j < Held; ++j)
+            if (has(j)) v[j] = v[j] / sum;
+    }
+
+    /// Ranks of a list that stand before number `own`, which has this rank, among [first, end).
+    CATENA_FN int before(const unsigned* list, int own, unsigned rank, int first, int end) const {
         int count = 0;
         CATENA_NO_UNROLL
         for (int e = first; e < end; ++e) {
-            const unsigned other = x_.load(ranks_ + e);
+            const unsigned other = x_.load(list + e);
             count += other > rank || (other == rank && e < own) ? 1 : 0;
         }
         return count;
     }
 
-    /// The same among all, four at a time. Of equal ones those of a quad before its own count.
-    CATENA_FN int place_of(int own, unsigned rank) const {
+    /// The same among all of a list, four at a time. Of equal ones those of a quad before its own
+    /// count.
+    CATENA_FN int place_among(const unsigned* list, int end, int own, unsigned rank) const {
         const int quad_of_own = own & ~3;
-        int count = before(own, rank, quad_of_own, own);
+        int count = before(list, own, rank, quad_of_own, own);
         CATENA_UNROLL
         for (int i = 1; i < 4; ++i) {
             const int e = own + i;
-            if (e < quad_of_own + 4) count += x_.load(ranks_ + e) > rank ? 1 : 0;
+            if (e < quad_of_own + 4) count += x_.load(list + e) > rank ? 1 : 0;
         }
         CATENA_NO_UNROLL
-        for (int e = 0; e < padded(); e += 4) {
+        for (int e = 0; e < end; e += 4) {
             if (e == quad_of_own) continue;
-            const auto four = x_.load16(ranks_ + e);
+            const auto four = x_.load16(list + e);
             const unsigned below = e < own ? rank - 1 : rank;
             count += (four.x > below ? 1 : 0) + (four.y > below ? 1 : 0) +
                      (four.z > below ? 1 : 0) + (four.w > below ? 1 : 0);
@@ -141,14 +165,64 @@ class route_work {
         return count;
     }
 
-    CATENA_FN void sort(const real (&score)[held]) {
+    CATENA_FN void sort(const real (&score)[Held]) {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) {
+        for (int j = 0; j < Held; ++j) {
             if (!has(j)) continue;
-            const int place = place_of(expert(j), x_.load(ranks_ + expert(j)));
+            const int place = place_among(ranks_, padded(), expert(j), x_.load(ranks_ + expert(j)));
             x_.store(row(a_.ids, a_.ids_nb) + place, expert(j));
-            if (place < a_.numbers.chosen) x_.store(scores_ + place, score[j]);
+            if (place < a_.numbers.chosen) x_.store(scores() + place, score[j]);
         }
+    }
+
+    /// Finds the expert at a place of the chosen ones. A warp; each lane has the same number of
+    /// experts, next to each other. As many lanes as experts are chosen have one of a rank of
+    /// `least` or above, so what is below is not chosen. That leaves few to be compared.
+    CATENA_FN void find(int place) {
+        const int share = ((padded() / 4 + warp_size - 1) / warp_size) * 4;
+        const int first = x_.lane() * share;
+        const int end = first + share < padded() ? first + share : padded();
+        unsigned most = 0;
+        CATENA_NO_UNROLL
+        for (int e = first; e < end; e += 4) {
+            const auto four = x_.load16(ranks_ + e);
+            const unsigned p = four.x > four.y ? four.x : four.y;
+            const unsigned q = four.z > four.w ? four.z : four.w, of_four = p > q ? p : q;
+            most = of_four > most ? of_four : most;
+        }
+        auto* const of_lanes = reinterpret_cast<unsigned*>(best());
+        x_.store(of_lanes + x_.lane(), most);
+        if (x_.lane() == 0) x_.store(found_at(), 1);  // fewer lanes have experts: all are compared
+        x_.sync_warp();
+        if (most > 0 && place_among(of_lanes, warp_size, x_.lane(), most) == a_.numbers.chosen - 1)
+            x_.store(found_at(), static_cast<int>(most));
+        x_.sync_warp();
+        const auto least = static_cast<unsigned>(x_.load(found_at()));
+        int own = 0;
+        CATENA_NO_UNROLL
+        for (int e = first; e < end; ++e) own += x_.load(ranks_ + e) >= least ? 1 : 0;
+        int behind = own;  // of this lane and those before it
+        CATENA_UNROLL
+        for (int by = 1; by < warp_size; by *= 2) {
+            const int others = x_.shuffle(behind, x_.lane() >= by ? x_.lane() - by : x_.lane());
+            if (x_.lane() >= by) behind += others;
+        }
+        const int count = x_.shuffle(behind, warp_size - 1), padding = (count + 3) & ~3;
+        auto* const experts = reinterpret_cast<int*>(scores());
+        int at = behind - own;
+        CATENA_NO_UNROLL
+        for (int e = first; e < end; ++e) {
+            const unsigned r = x_.load(ranks_ + e);
+            if (r < least) continue;
+            x_.store(listed() + at, r);
+            x_.store(experts + at++, e);
+        }
+        if (count + x_.lane() < padding) x_.store(listed() + count + x_.lane(), 0u);
+        x_.sync_warp();
+        CATENA_NO_UNROLL
+        for (int i = x_.lane(); i < count; i += warp_size)
+            if (place_among(listed(), padding, i, x_.load(listed() + i)) == place)
+                x_.store(found_at(), x_.load(experts + i));
     }
 
     /// A choice of this rank, but that -0 became 0.
@@ -161,31 +235,31 @@ class route_work {
     CATENA_FN void keep_best_groups() {
         const int size = quotient(a_.experts, a_.numbers.groups);
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) {
+        for (int j = 0; j < Held; ++j) {
             if (!has(j)) continue;
             const int e = expert(j), group = quotient(e, size);
             const unsigned rank = x_.load(ranks_ + e);
-            const int place = before(e, rank, group * size, (group + 1) * size);
-            if (place < 2) x_.store(best_ + 2 * group + place, choice_of(rank));
+            const int place = before(ranks_, e, rank, group * size, (group + 1) * size);
+            if (place < 2) x_.store(best() + 2 * group + place, choice_of(rank));
         }
         x_.sync();
         if (x_.warp() == 0) {  // a lane for each group
             const int own = x_.lane();
             const bool is_group = own < a_.numbers.groups;
             const unsigned rank =
-                is_group ? rank_of(x_.load(best_ + 2 * own) + x_.load(best_ + 2 * own + 1)) : 0;
+                is_group ? rank_of(x_.load(best() + 2 * own) + x_.load(best() + 2 * own + 1)) : 0;
             int place = 0;
             CATENA_NO_UNROLL
             for (int g = 0; g < a_.numbers.groups; ++g) {
                 const auto other = static_cast<unsigned>(x_.shuffle(static_cast<int>(rank), g));
                 place += other > rank || (other == rank && g < own) ? 1 : 0;
             }
-            if (is_group) x_.store(kept_ + own, place < a_.numbers.groups_chosen ? 1u : 0u);
+            if (is_group) x_.store(kept() + own, place < a_.numbers.groups_chosen ? 1u : 0u);
         }
         x_.sync();
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            if (has(j) && x_.load(kept_ + quotient(expert(j), size)) == 0)
+        for (int j = 0; j < Held; ++j)
+            if (has(j) && x_.load(kept() + quotient(expert(j), size)) == 0)
                 x_.store(ranks_ + expert(j), rank_of(real{-infinity}));
         x_.sync();
     }
@@ -195,7 +269,7 @@ class route_work {
         const routing_numbers& n = a_.numbers;
         const bool chosen = x_.lane() < n.chosen;
         const auto add = [](real p, real q) { return p + q; };
-        real w = chosen ? x_.load(scores_ + x_.lane()) : real{0};
+        real w = chosen ? x_.load(scores() + x_.lane()) : real{0};
         if (n.soft_max_chosen) {
             const real most =
                 over_threads<warp_size>(x_, chosen ? w : real{-infinity}, nullptr, larger);
@@ -211,6 +285,13 @@ class route_work {
     }
 };
 
+/// Sends one token to its experts. All threads of a block; `shared` as route_work has it.
+template <int Held, class X>
+CATENA_FN void route_token(X& x, const route_args& a, int token, std::byte* shared) {
+    x.grid_wait();
+    route_work<X, Held>(x, a, token, shared).write();
+}
+
 template <row_computation C, row_policy P>
 inline constexpr bool route_possible = !objection_to(C, P);
 
@@ -219,9 +300,9 @@ inline constexpr bool route_possible = !objection_to(C, P);
 template <class X, row_policy P, row_computation C>
 CATENA_FN void route_body(X& x, const route_args& a) {
     static_assert(route_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
+    constexpr auto room = static_cast<int>(route_shared_bytes(routed_experts(P)));
     x.grid_trigger();
-    x.grid_wait();
-    route_work<X, P>(x, a, x.block()).run();
+    route_token<P.values>(x, a, x.block(), x.template shared<std::byte>(room));
 }
 
 }  // namespace CATENA_NAMESPACE::kernel

@@ -301,7 +301,7 @@ inline launch_config config_of(const row& r, const product_problem& p, const arc
     out.cluster = static_cast<std::uint32_t>(share.cluster);
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band)) * out.cluster;
     const bool writes_norm = p.needs.kind == skeleton::matvec && !p.needs.emits.empty();
-    if (writes_norm) ++out.blocks;
+    if (writes_norm || routes(p)) ++out.blocks;
     out.threads = static_cast<std::uint32_t>(wide.threads());
     out.shared_bytes = static_cast<std::uint32_t>(
         shared_bytes(r.computes, wide, p.k, block_columns(p), p.needs.epilogue));

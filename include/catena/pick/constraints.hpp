@@ -31,9 +31,10 @@ constexpr bool serves(const product_computation& row, const product_computation&
     if (row.kind != needs.kind || (needs.own && !row.own)) return false;
     const bool formats = row.emits.contains(needs.emits) && row.weights.contains(needs.weights) &&
                          row.epilogue.contains(needs.epilogue);
-    const bool reads = quantizes_inside(needs)
-                           ? has_norm(row.stages)
-                           : row.activation == needs.activation && row.stages == needs.stages;
+    const bool stages =
+        routes(row.stages) ? serves(row.stages, needs.stages) : row.stages == needs.stages;
+    const bool reads = quantizes_inside(needs) ? has_norm(row.stages)
+                                               : row.activation == needs.activation && stages;
     return reads && formats;
 }
 constexpr bool serves(const computation& row, const row_computation& needs) {
@@ -112,8 +113,12 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
     }
     if (combined(p) && slots_of(p) > slots_added(n))
         return no(limit::slots, slots_of(p), slots_added(n));
+    if (const std::int64_t experts = p.member[0].experts; routes(p)) {
+        if (experts > routed_experts(n)) return no(limit::held_values, experts, routed_experts(n));
+        if (slots_of(p) > max_chosen) return no(limit::slots, slots_of(p), max_chosen);
+    }
     const std::int64_t columns = tokens_of(p);
-    const std::int64_t most = p.expert ? max_expert_tokens : n.columns;
+    const std::int64_t most = routes(p) ? 1 : p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);
     if (p.needs.epilogue.has(epilogue_part::glu) && n.rows % 2 != 0)
         return no(limit::pairs, n.rows, 2);

@@ -122,6 +122,7 @@ inline std::string numbers_part(const matvec_policy& p) {
     if (p.cluster != 0) out += number_part("_x", p.cluster);
     if (p.product != usual_product(p)) out.append("_").append(name(p.product));
     if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));
+    if (p.routes) out += "_routes";
     return out;
 }
 
@@ -233,6 +234,7 @@ constexpr bool take_part(std::string_view part, matvec_policy& p) {
         p.activation = activation_source::shared;
         return true;
     }
+    if (part == "routes") return p.routes = true;
     if (take_number("k", part, p.slices)) {
         p.product = usual_product(p);
         return true;

@@ -137,6 +137,9 @@ constexpr std::int64_t columns_of(const product_problem& p, const problem_member
 constexpr bool makes_norm(const product_problem& p) {
     return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages);
 }
+/// Does a group send its token to the experts that it multiplies with?
+constexpr bool routes(const product_problem& p) { return routes(p.needs.stages); }
+
 /// Does a launch make the norm that its matrices read?
 constexpr bool makes_norm(const problem& p) {
     return p.kind() == skeleton::matvec && makes_norm(p.product());
@@ -193,6 +196,7 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     if (makes_norm(p)) bytes += 4 * p.k;  // its weight
     for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
     if (combined(p)) bytes += 4 * p.columns;
+    if (routes(p)) bytes += 4 * (2 * std::int64_t{p.member[0].experts} + p.columns);
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const std::int64_t columns = columns_of(p, m);

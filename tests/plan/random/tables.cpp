@@ -57,7 +57,7 @@ table norm_inside_table() {
         std::erase_if(
             out, [](const row& r) { return placement_of(r.policy) != norm_placement::producer; });
         for (row r : std::vector<row>(out)) {
-            if (r.computes.kind() != skeleton::matvec) continue;
+            if (r.computes.kind() != skeleton::matvec || r.policy.matvec().routes) continue;
             matvec_policy& p = r.policy.matvec();
             const bool numbers = p.product == inner_product::fma;
             if (!numbers && p.activation != activation_source::shared) continue;

@@ -47,6 +47,15 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
         return {"a band is shared by 2, 4 or 8 blocks, and not by {}", {p.cluster}};
     if (p.cluster != 0 && (inside || p.columns != 1))
         return {"blocks share a band of one column that another launch quantized"};
+    if (p.routes != routes(c.stages))
+        return {"a matvec that sends a token to its experts says so, and no other launch does"};
+    if (p.routes && (inside || numbers || p.columns != 1 || p.cluster != 0))
+        return {
+            "blocks find experts of one column, each by itself, which another launch quantized"};
+    const std::int64_t ring = p.stages * (warps * stage_bytes(p, c.weights));
+    if (p.routes && ring < route_shared_bytes(routed_experts(p)))
+        return {"a ring of {} bytes has no room for the {} experts that a block looks at",
+                {ring, routed_experts(p)}};
     return {};
 }
 
@@ -54,6 +63,7 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
 constexpr product_computation matvec_of(const matvec_policy& p, format_set weights) {
     product_computation c;
     if (p.placement != norm_placement::producer) c.stages = stage_set::of(stage_kind::rms_norm);
+    if (p.routes) c.stages = stage_set::of(stage_kind::choose);
     c.weights = weights;
     return c;
 }

@@ -121,15 +121,29 @@ constexpr double column_bytes(const matvec_policy& n, const product_problem& p) 
     return static_cast<double>(activation_row_bytes(held, p.k));
 }
 
+/// From the logits of a token's experts to scores: two sums of a soft max, in which threads meet.
+constexpr double scores_us(const product_problem& p, const cost_constants& c) {
+    return p.needs.stages.has(stage_kind::score) ? 2 * c.sum_us : 0;
+}
+
+/// What each block takes to find the expert at its place. A warp compares its lanes with each
+/// other, goes over all experts three times, and compares about 32 that are left. Predicted.
+constexpr double found_us(const product_problem& p, const cost_constants& c) {
+    if (!routes(p)) return 0;
+    const auto experts = static_cast<double>(p.member[0].experts);
+    const double quads = warp_size / 4 + 3 * units(experts, 4 * warp_size) + warp_size / 4;
+    return scores_us(p, c) + quads * ranked_quad_us;
+}
+
 /// From the end of the launch before until a block has its columns, or has made them: all blocks
-/// read the same bytes at once. Of experts the ids come first.
+/// read the same bytes at once. Of experts the ids come first, or they are found.
 constexpr double columns_us(const matvec_policy& n, const product_problem& p, const arch& a,
                             const matvec_share& has, const cost_constants& c) {
     const auto columns = static_cast<double>(block_columns(p));
     const bool made = n.placement != norm_placement::producer;
     const double row = made ? (makes_norm(p) ? 8.0 : 4.0) * static_cast<double>(p.k)
                             : static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
-    const double ids = p.expert ? memory_latency_us : 0;
+    const double ids = p.expert ? memory_latency_us + found_us(p, c) : 0;
     const double read =
         ids + has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
     if (made || n.activation == activation_source::global) return read;
@@ -176,6 +190,14 @@ constexpr double unfilled_us(const product_problem& p, const arch& a, const matv
     return ring > head_start_us ? ring - head_start_us : 0;
 }
 
+/// How long one block sorts all experts for later readers, while the others multiply.
+constexpr double sorted_us(const matvec_policy& n, const product_problem& p, double warps,
+                           const cost_constants& c) {
+    if (!routes(p)) return 0;
+    return memory_latency_us + scores_us(p, c) + routing_us(p.member[0].experts, n.threads, warps) +
+           memory_latency_us;
+}
+
 constexpr double matvec_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                            int per_sm, const cost_constants& c, double head_start_us) {
     const matvec_policy& n = r.policy.matvec();
@@ -192,7 +214,7 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
         (clustered ? cluster_us : 0) +
         overlapped(way, has.weights / a.bytes_per_us - unfilled, c) * (1 + spare_share * spare);
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
-    const double beside = writes ? norm_us(n, p) : 0;
+    const double beside = writes ? norm_us(n, p) : sorted_us(n, p, has.warps * per_sm, c);
     return all > beside ? all : beside;
 }
 

@@ -32,18 +32,6 @@ constexpr bool quantizes(const format_set& emits) {
     return false;
 }
 
-/// What a warp of a routing takes to compare an expert of each lane with four others, 11
-/// instructions that mostly wait for one another, and what their issue takes on an SM. Predicted.
-inline constexpr double ranked_quad_us = 0.015, issued_quad_us = 0.0015;
-
-/// Sorting a token's experts.
-constexpr double routing_us(const row_problem& p, int team, double warps) {
-    const auto quads = static_cast<double>(quotient(p.k + 3, 4));
-    const auto own = static_cast<double>(quotient(p.k + team - 1, team));
-    const double issued = warps * issued_quad_us;
-    return quads * own * (issued > ranked_quad_us ? issued : ranked_quad_us);
-}
-
 /// The way of a block through its own code, with `warps` on its SM.
 constexpr double row_block_us(const row_policy& n, const row_problem& p, double warps,
                               const cost_constants& c) {
@@ -60,7 +48,7 @@ constexpr double row_block_us(const row_policy& n, const row_problem& p, double 
     if (!roomy) us += quads * row_operands(stages) * c.late_load_us;
     if (!kept) us += (row_passes(p.needs) * quads - 1) * c.late_load_us;
     if (routes(stages))
-        us += routing_us(p, team, warps);
+        us += routing_us(p.k, team, warps);
     else
         us += static_cast<double>(p.slots) * c.late_load_us;  // what experts made, and its weights
     return us + quads * warps * c.warp_quad_us;

@@ -92,7 +92,7 @@ class output_finder {
         std::ptrdiff_t most = 0;
         for (const row_run& run : known_.rows.groups_of(first.weight)) {
             const product_computation& c = run.computes.product();
-            if (c.kind != first.served_by || c.activation != first.layout || has_norm(c.stages))
+            if (c.kind != first.served_by || c.activation != first.layout || !c.stages.empty())
                 continue;
             const std::ptrdiff_t n =
                 std::count_if(mates_.begin(), mates_.end(),

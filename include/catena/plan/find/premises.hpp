@@ -15,10 +15,11 @@ struct premises {
     row_index rows;
     options asked;
     std::vector<family> families;
-    std::int32_t heads = -1;    ///< the chain of launches of heads; -1: there is none
-    std::int32_t routing = -1;  ///< that of launches of routing
-    format_set norms_inside;    ///< weights of the matvecs that make their activation
-    int norm_columns = 0;       ///< the most columns of theirs
+    std::int32_t heads = -1;           ///< the chain of launches of heads; -1: there is none
+    std::int32_t routing = -1;         ///< that of launches of routing
+    std::int32_t routed_experts = -1;  ///< that of launches of experts that route their token
+    format_set norms_inside;           ///< weights of the matvecs that make their activation
+    int norm_columns = 0;              ///< the most columns of theirs
 
     premises(const table& given, const options& o)
         : rows(given), asked(o), families(families_of(rows.rows(), o)) {
@@ -27,7 +28,8 @@ struct premises {
             if (switched_off(asked, t.chains[c].name)) continue;
             const stage_set stages = chain::row_part(t.chains[c]).stages;
             if (has_heads(stages)) heads = c;
-            if (routes(stages)) routing = c;
+            if (routes(stages))
+                (chain::weights_of(t.chains[c]).empty() ? routing : routed_experts) = c;
         }
         for (int i = 0; t.rows != nullptr && i < t.row_count; ++i) {
             const row& r = t.rows[i];
