@@ -23,10 +23,11 @@ struct plan_faults {
     bool is_heads(std::size_t s) const {
         return !is_group(s) && has_heads(at(s).what.row().needs.stages);
     }
-    bool is_routing(std::size_t s) const {
-        return !is_group(s) && routes(at(s).what.row().needs.stages);
+    /// Is it a launch of routing, or one of experts that it finds itself?
+    bool is_routing(std::size_t s) const { return routes(stages_of(at(s).what)); }
+    route_args& route(std::size_t s) const {
+        return is_group(s) ? head(s).routing : p.route_args_[index(s)];
     }
-    route_args& route(std::size_t s) const { return p.route_args_[index(s)]; }
     heads_args& heads(std::size_t s) const { return p.heads_args_[index(s)]; }
     /// The arguments of a row step; of a group's, those of its matrices.
     row_args& row(std::size_t s) const { return p.row_args_[index(s)]; }

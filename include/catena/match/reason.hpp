@@ -97,7 +97,7 @@ namespace CATENA_NAMESPACE {
     X(norm_split, "it and its readers cannot be one launch: memory or what follows them forbids")  \
     X(norm_slower,                                                                                 \
       "its readers' launch with it should take {have} ns, the two launches {need} ns")             \
-    X(same_bits, "same_bits needs the norm in a launch of its own")                                \
+    X(same_bits, "same_bits needs it in a launch of its own")                                      \
     X(rope_mode, "it turns pairs in mode {have}, which no row does")                               \
     X(rope_numbers, "its numbers are no turn of the pairs of a head")                              \
     X(rope_positions,                                                                              \
@@ -112,6 +112,10 @@ namespace CATENA_NAMESPACE {
     X(routing_groups, "what limits a token to groups of experts is nothing that a row does")       \
     X(routing_choice, "experts are sorted by something else than their scores and a bias")         \
     X(routing_read, "others read a value between the logits of experts and their weights")         \
+    X(no_routing_inside, "no row routes a token in the launch of these experts")                   \
+    X(routing_split, "it and its experts cannot be one launch: node {have} shares its memory")     \
+    X(routing_slower,                                                                              \
+      "the launch of its experts with it should take {have} ns, the two launches {need} ns")       \
     X(one_launch, "it takes the engine one launch, as it would take a step")                       \
     X(taken, "another step already covers the node")
 

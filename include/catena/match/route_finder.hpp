@@ -42,6 +42,17 @@ class route_finder {
         return r;
     }
 
+    /// Does a name stand for the first `count` numbers of each sorted row?
+    bool names_first(std::int32_t name, std::int32_t sort) const {
+        const tensor& t = view_.at(name);
+        const tensor& whole = view_.node(sort);
+        if (name == view_.nodes[sort]) return true;
+        return t.kind == op::view && t.src[0] == view_.nodes[sort] && t.params[0] == 0 &&
+               t.params[1] == 0 && t.type == format::i32 && t.nb[0] == 4 &&
+               t.ne[0] <= whole.ne[0] && same_rows(t, whole) &&
+               (t.ne[1] == 1 || t.nb[1] == whole.nb[1]) && (t.ne[2] == 1 || t.nb[2] == whole.nb[2]);
+    }
+
   private:
     /// Nodes behind the first ARGSORT among which that of all experts stands.
     static constexpr std::int32_t reach = 24;
@@ -90,17 +101,6 @@ class route_finder {
                t.type == format::i32 && t.reachable && t.view_src == no_tensor && contiguous(t) &&
                words_aligned(t) && elements(t) > 0 && !g_.written_in_place(view_.nodes[node]) &&
                s.type == format::f32 && same_shape(s, t);
-    }
-
-    /// Does a name stand for the first `count` numbers of each sorted row?
-    bool names_first(std::int32_t name, std::int32_t sort) const {
-        const tensor& t = view_.at(name);
-        const tensor& whole = view_.node(sort);
-        if (name == view_.nodes[sort]) return true;
-        return t.kind == op::view && t.src[0] == view_.nodes[sort] && t.params[0] == 0 &&
-               t.params[1] == 0 && t.type == format::i32 && t.nb[0] == 4 &&
-               t.ne[0] <= whole.ne[0] && same_rows(t, whole) &&
-               (t.ne[1] == 1 || t.nb[1] == whole.nb[1]) && (t.ne[2] == 1 || t.nb[2] == whole.nb[2]);
     }
 
     /// Is it a GET_ROWS of single numbers: of each row of `of` elements those that come first?

@@ -95,7 +95,8 @@ inline std::string work(const product_problem& p) {
     return out + " rows of " + std::to_string(p.k) + ", " +
            (p.expert ? std::to_string(p.columns) + " expert columns"
                      : detail::counted(p.columns, " column", " columns")) +
-           (quantizes_inside(p.needs) ? ", quantized inside" : "");
+           (quantizes_inside(p.needs) ? ", quantized inside" : "") +
+           (routes(p) ? ", chosen inside" : "");
 }
 /// What a launch has to do.
 inline std::string work(const problem& p) {

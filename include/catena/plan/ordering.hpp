@@ -241,7 +241,28 @@ void keep_heads(const graph_index& g, const Keep& keep) {
     }
 }
 
-/// The last node of a routing: till then a launch of it may read the logits. keep(tensor, last)
+/// The last node of what the first experts make behind a routing: of the matrices that read one
+/// activation, and of what one node alone makes of their results.
+inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
+    std::int32_t last = r.weigh, read = no_tensor;
+    for (const use& u : g.readers(g.view.nodes[r.sort])) {
+        if (g.kind(u.node) != op::mul_mat_id || u.slot != 2) continue;
+        const std::int32_t x = value_behind(g.view, g.view.node(u.node).src[1]);
+        if (read == no_tensor) read = x;
+        if (x != read) continue;
+        constexpr int followers = 5;  // a scale, a factor, a bias, a GLU or two nodes for it
+        use next = {u.node, 0};
+        for (int i = 0; i <= followers && next.node >= 0; ++i) {
+            if (is_matmul(g.view.node(next.node).kind) && next.node != u.node) break;
+            last = std::max(last, next.node);
+            next = g.only_reader(g.view.nodes[next.node]);
+        }
+    }
+    return last;
+}
+
+/// The last node of a routing and of its first experts: till then a launch of these may read the
+/// logits. keep(tensor, last)
 template <class Keep>
 void keep_logits(const graph_index& g, const Keep& keep) {
     const route_finder find(g);
@@ -250,9 +271,10 @@ void keep_logits(const graph_index& g, const Keep& keep) {
         if (g.kind(i) != op::argsort) continue;
         const routing r = find.of(i, open);
         if (r.why.found()) continue;
-        keep(r.x, r.weigh);
+        const std::int32_t last = last_of_experts(g, r);
+        keep(r.x, last);
         for (const std::int32_t n : r.nodes)  // scores, where another step makes them
-            if (g.kind(n) == op::unary) keep(g.view.nodes[n], r.weigh);
+            if (g.kind(n) == op::unary) keep(g.view.nodes[n], last);
     }
 }
 

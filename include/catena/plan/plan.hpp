@@ -203,6 +203,7 @@ class plan {
         std::int64_t ids_nb1 = 0;
         const float* slot_weights = nullptr;
         bool combined = false;
+        route_args routing;  // of one token; of none: ids are there
         std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;
         std::int32_t x_rows = 0, experts = 0, bands = 0;
         std::int32_t first_member = 0, members = 0;

@@ -140,7 +140,9 @@ class planned_run {
             }
             ++met_.steps;
             met_.heads += has_heads(stages_of(s.what));
-            met_.routes += catena::routes(stages_of(s.what));
+            const bool routes = catena::routes(stages_of(s.what));
+            met_.routes += routes && s.what.kind() == catena::skeleton::row;
+            met_.routed += routes && s.what.kind() != catena::skeleton::row;
             met_.norms += makes_norm(s.what);
             met_.combined += stages_of(s.what).has(catena::stage_kind::combine);
             met_.sums += combined(s.what);

@@ -3,6 +3,7 @@
 
 #include "arithmetic.hpp"
 #include "operands.hpp"
+#include "route_launch.hpp"
 
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
@@ -34,6 +35,7 @@ class product_launch {
     void run() {
         judge();
         if (!machine_.fault.empty()) return;
+        if constexpr (!tiled) compute_routes(a_.routing);  // of no token: ids are there
         for (int m = 0; m < a_.members; ++m)
             for (int c = 0; c < columns(a_.member[m]); ++c) column(a_.member[m], c);
         if constexpr (!tiled) write_norm();
@@ -124,6 +126,12 @@ class product_launch {
             return row_.policy.matvec();
     }
     bool passes() const { return placement_of(row_.policy) == catena::norm_placement::passing; }
+    bool routed() const {
+        if constexpr (tiled)
+            return false;
+        else
+            return a_.routing.tokens > 0;
+    }
     int writes_norm() const { return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? 1 : 0; }
     bool makes_activation() const { return !tiled && has_norm(row_.computes.product().stages); }
 
@@ -192,7 +200,16 @@ class product_launch {
             if (a_.norm_q8_1 != nullptr)
                 ops.write(flat("quantized norm", a_.norm_q8_1, catena::q8_1_row_bytes(a_.k)));
         }
-        if (a_.ids != nullptr)
+        if constexpr (!tiled) {
+            demand(routed() == row_.policy.matvec().routes, "experts that its row does not find");
+            demand(!routed() || (a_.ids == a_.routing.ids && a_.columns == a_.slots &&
+                                 a_.slots == a_.routing.numbers.chosen && expert()),
+                   "experts that are not those of a token");
+            if (routed())
+                judge_routes(a_.routing, catena::routed_experts(row_.policy.matvec()),
+                             row_.computes.product().stages, machine_, ops);
+        }
+        if (a_.ids != nullptr && !routed())
             ops.read({"ids",
                       reinterpret_cast<const std::byte*>(a_.ids),
                       a_.slots * 4,
@@ -213,7 +230,7 @@ class product_launch {
         else
             bands = a_.bands;
         int blocks = repeated * column_blocks() + band - repeated;
-        if constexpr (!tiled) blocks += writes_norm();
+        if constexpr (!tiled) blocks += writes_norm() + (routed() ? 1 : 0);
         demand(
             bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
             "blocks that are not its bands, or a cluster for each");

@@ -1,7 +1,6 @@
 #include "route_launch.hpp"
 
 #include "arithmetic.hpp"
-#include "operands.hpp"
 
 #include "catena/kernel/layout.hpp"
 
@@ -16,52 +15,10 @@ using catena::route_args;
 using catena::scoring;
 using catena::stage_kind;
 
-class route_launch {
+/// What a launch computes of a token.
+class token_route {
   public:
-    route_launch(const catena::row& r, const route_args& a, machine& m)
-        : row_(r), a_(a), machine_(m) {}
-
-    void run() {
-        judge();
-        for (std::int64_t t = 0; t < a_.tokens && machine_.fault.empty(); ++t) compute(t);
-    }
-
-  private:
-    const catena::row& row_;
-    const route_args& a_;
-    machine& machine_;
-
-    void demand(bool fine, const char* what) {
-        if (!fine) machine_.blame(what);
-    }
-
-    void judge() {
-        const catena::row_computation& c = row_.computes.row();
-        const catena::routing_numbers& n = a_.numbers;
-        operands ops(machine_);
-        const auto tokens = [&](const char* name, const void* at, std::int64_t count,
-                                std::int64_t nb) -> operand_range {
-            return {
-                name, static_cast<const std::byte*>(at), 4 * count, {a_.tokens, 1, 1}, {nb, 0, 0}};
-        };
-        demand(a_.experts <= catena::routed_experts(row_.policy.row()), "experts without a thread");
-        demand(n.chosen >= 1 && n.chosen <= a_.experts && n.chosen <= catena::max_chosen,
-               "chosen experts that are none");
-        demand(n.groups <= catena::max_groups && a_.experts % n.groups == 0,
-               "groups that are none");
-        demand(n.score == scoring::none || c.stages.has(stage_kind::score), "scores that are none");
-        ops.read(tokens("x", a_.x, a_.experts, a_.x_nb));
-        if (a_.bias != nullptr)
-            ops.read({"bias",
-                      reinterpret_cast<const std::byte*>(a_.bias),
-                      4 * a_.experts,
-                      {1, 1, 1},
-                      {0, 0, 0}});
-        ops.write(tokens("ids", a_.ids, a_.experts, a_.ids_nb));
-        ops.write(tokens("weights", a_.weights, n.chosen, a_.weights_nb));
-        const char* const element_wise[] = {nullptr};
-        ops.check(element_wise, a_.tokens == 1);
-    }
+    explicit token_route(const route_args& a) : a_(a) {}
 
     void keep_best_groups(std::vector<float>& choice) const {
         const int size = a_.experts / a_.numbers.groups;
@@ -101,12 +58,49 @@ class route_launch {
         std::copy(order.begin(), order.end(), offset(a_.ids, token * a_.ids_nb));
         std::copy(w.begin(), w.end(), offset(a_.weights, token * a_.weights_nb));
     }
+
+  private:
+    const route_args& a_;
 };
 
 }  // namespace
 
+void judge_routes(const route_args& a, int most_experts, catena::stage_set stages, machine& m,
+                  operands& ops) {
+    const catena::routing_numbers& n = a.numbers;
+    const auto demand = [&m](bool fine, const char* what) {
+        if (!fine) m.blame(what);
+    };
+    const auto tokens = [&a](const char* name, const void* at, std::int64_t count,
+                             std::int64_t nb) -> operand_range {
+        return {name, static_cast<const std::byte*>(at), 4 * count, {a.tokens, 1, 1}, {nb, 0, 0}};
+    };
+    demand(a.experts <= most_experts, "experts without a thread");
+    demand(n.chosen >= 1 && n.chosen <= a.experts && n.chosen <= catena::max_chosen,
+           "chosen experts that are none");
+    demand(n.groups <= catena::max_groups && a.experts % n.groups == 0, "groups that are none");
+    demand(n.score == scoring::none || stages.has(stage_kind::score), "scores that are none");
+    ops.read(tokens("logits", a.x, a.experts, a.x_nb));
+    if (a.bias != nullptr)
+        ops.read({"bias of experts",
+                  reinterpret_cast<const std::byte*>(a.bias),
+                  4 * a.experts,
+                  {1, 1, 1},
+                  {0, 0, 0}});
+    ops.write(tokens("experts", a.ids, a.experts, a.ids_nb));
+    ops.write(tokens("weights of experts", a.weights, n.chosen, a.weights_nb));
+}
+
+void compute_routes(const route_args& a) {
+    for (std::int64_t t = 0; t < a.tokens; ++t) token_route(a).compute(t);
+}
+
 void launch_routes(const catena::row& r, const route_args& a, machine& m) {
-    route_launch(r, a, m).run();
+    operands ops(m);
+    judge_routes(a, catena::routed_experts(r.policy.row()), r.computes.row().stages, m, ops);
+    const char* const element_wise[] = {nullptr};
+    ops.check(element_wise, a.tokens == 1);
+    if (m.fault.empty()) compute_routes(a);
 }
 
 }  // namespace catena_test

@@ -4,6 +4,7 @@
 #include "machine.hpp"
 #include "placement.hpp"
 
+#include "catena/chain/evaluation.hpp"
 #include "catena/runtime.hpp"
 
 #include <cstdint>
@@ -66,6 +67,9 @@ class checker {
     step_result run_row(int step, const row_args& a);
     step_result run_heads(int step, const heads_args& a);
     step_result run_routes(int step, const route_args& a);
+    /// Gives a routing its logits; holds what a launch of it wrote against the reference.
+    chain::inputs seed_routing(const route_args& a, std::uint64_t key);
+    void compare_routing(const route_args& a, const chain::inputs& in, step_result& result);
     rope_numbers turn_of(const catena::step& s) const;
     /// What is written of the value that a row step makes, or a matvec besides its products.
     void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);

@@ -26,7 +26,8 @@ band band_at(const matvec_args& a, int member, int index, int column) {
     const matvec_member& m = a.member[member];
     const int rows = band_results(a, m), first = index * rows;
     return {member, column, first, std::min(first + rows, m.rows),
-            static_cast<std::uint32_t>(before_column(a, m, column) + m.first_band + index)};
+            static_cast<std::uint32_t>(before_column(a, m, column) + m.first_band + index +
+                                       (a.routing.tokens > 0 ? 1 : 0))};
 }
 
 std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int random_rows) {
@@ -111,7 +112,11 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
 
     const int tokens = a.columns / columns_of_token(a);
-    const std::vector<std::int32_t> ids = has_experts(a)
+    const bool routed = a.routing.tokens > 0;
+    const chain::inputs routing =
+        routed ? seed_routing(a.routing, random_bits(key, 4)) : chain::inputs{};
+    const std::vector<std::int32_t> ids = routed ? experts_of(routing)
+                                          : has_experts(a)
                                               ? seed_ids(on_, a, tokens, random_bits(key, 0))
                                               : std::vector<std::int32_t>{};
     if (a.combined && a.slot_weights != nullptr)
@@ -145,6 +150,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     for (sampled_band& b : bands) b.keep(on_, a);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
     if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
+    if (routed) blocks.push_back(0);
     const auto multiplied =  // before the launch: a residual may be the same tensor
         norm     ? normed(chain, a, read_f32(a, rows))
         : as_f32 ? read_f32(a, rows)
@@ -201,6 +207,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         compare_value(as_row, multiplied, result);
         activations_[s.chain] = multiplied;
     }
+    if (routed) compare_routing(a.routing, routing, result);
     keep(step, key, made, result);
     return result;
 }

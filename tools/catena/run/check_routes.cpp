@@ -59,8 +59,7 @@ std::vector<double> weights_of(const chain::inputs& in, const double* scores,
 
 }  // namespace
 
-step_result checker::run_routes(int step, const route_args& a) {
-    const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
+chain::inputs checker::seed_routing(const route_args& a, std::uint64_t key) {
     chain::inputs in;
     in.k = a.experts, in.rows = a.tokens, in.routing = a.numbers;
     for (std::int64_t t = 0; t < a.tokens; ++t) {
@@ -73,10 +72,20 @@ step_result checker::run_routes(int step, const route_args& a) {
         write_values(on_, const_cast<float*>(a.bias), bias);
         in.bias.assign(bias.begin(), bias.end());
     }
-    step_result result;
-    result.fault = launch(step, {});
-    if (!result.fault.empty()) return result;
-    result.computed = a.tokens;
+    return in;
+}
+
+std::vector<std::int32_t> experts_of(const chain::inputs& in) {
+    const auto all = chain::reference(routing_chain(), in).chosen;
+    std::vector<std::int32_t> out;
+    for (std::int64_t t = 0; t < in.rows; ++t) {
+        const auto first = all.begin() + t * in.k;
+        out.insert(out.end(), first, first + in.routing.chosen);
+    }
+    return out;
+}
+
+void checker::compare_routing(const route_args& a, const chain::inputs& in, step_result& result) {
     const chain::outputs wanted = chain::reference(routing_chain(), in);
     nmse_sum weights;
     int wrong = 0;
@@ -92,6 +101,16 @@ step_result checker::run_routes(int step, const route_args& a) {
     }
     result.comparisons.push_back({"misplaced experts", static_cast<double>(wrong), 0});
     result.comparisons.push_back({"weights", weights.value(), 1e-10});
+}
+
+step_result checker::run_routes(int step, const route_args& a) {
+    const chain::inputs in =
+        seed_routing(a, random_bits(asked_.seed, static_cast<std::uint64_t>(step)));
+    step_result result;
+    result.fault = launch(step, {});
+    if (!result.fault.empty()) return result;
+    result.computed = a.tokens;
+    compare_routing(a, in, result);
     return result;
 }
 

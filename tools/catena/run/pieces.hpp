@@ -196,6 +196,9 @@ class piece_data {
     }
 };
 
+/// The experts that the tokens of a routing are sent to.
+std::vector<std::int32_t> experts_of(const chain::inputs& routing);
+
 /// Distinct experts for every token, or the token's own. Returns ids[slots * token + slot], as they
 /// lie there then: tokens may share them.
 template <class Args>

@@ -8,6 +8,7 @@
 #include "catena/plan/build/group.hpp"
 #include "catena/plan/build/head_planner.hpp"
 #include "catena/plan/build/inside.hpp"
+#include "catena/plan/build/route_fuser.hpp"
 #include "catena/plan/build/route_planner.hpp"
 #include "catena/plan/find/around.hpp"
 #include "catena/plan/find/choices.hpp"
@@ -34,7 +35,8 @@ class plan_builder {
           weigh_(g, draft_.accepted, choices_),
           outputs_(draft_, known, sums_),
           trial_(draft_, choices_, judge_, sums_, weigh_),
-          groups_(draft_, choices_, outputs_, trial_),
+          routed_(draft_, known, choices_),
+          groups_(draft_, choices_, outputs_, trial_, routed_),
           inside_(draft_, known, choices_, outputs_, trial_, groups_, weigh_),
           heads_(draft_, known, choices_),
           routes_(draft_, known, choices_) {}
@@ -91,6 +93,7 @@ class plan_builder {
     weigher weigh_;
     output_finder outputs_;
     group_trial trial_;
+    route_fuser routed_;
     grouper groups_;
     inside_fuser inside_;
     head_planner heads_;

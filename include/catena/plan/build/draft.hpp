@@ -10,6 +10,8 @@
 #include "catena/plan/plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,8 @@ struct draft {
     std::vector<std::int32_t> first_output;  ///< the same: of a group, into outputs
     std::vector<drafted_output> outputs;     ///< one step's stand together, in launch order
     std::vector<shared_activation> activations;
+    std::unordered_map<std::int32_t, std::int32_t> routed;  ///< the routing of a group's step, by
+                                                            ///< its place among accepted steps
     std::vector<left_over> left;
     const step blank;  // copied: that takes half as long as making one
 

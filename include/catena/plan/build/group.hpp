@@ -4,8 +4,10 @@
 
 #include "catena/plan/build/group_trial.hpp"
 #include "catena/plan/build/outputs.hpp"
+#include "catena/plan/build/route_fuser.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,8 +15,9 @@ namespace CATENA_NAMESPACE {
 
 class grouper {
   public:
-    grouper(draft& drafted, choices& rows, output_finder& outputs, group_trial& trial)
-        : draft_(drafted), choices_(rows), outputs_(outputs), trial_(trial) {}
+    grouper(draft& drafted, choices& rows, output_finder& outputs, group_trial& trial,
+            route_fuser& routes)
+        : draft_(drafted), choices_(rows), outputs_(outputs), trial_(trial), routes_(routes) {}
 
     /// Deals the readers of an activation to steps: by kind (dense, one set of expert ids, or both
     /// with one token), then by the listed set of formats that holds most of them, then by what is
@@ -40,7 +43,9 @@ class grouper {
     /// Accepts the step that is tried, and groups the readers of what it quantizes.
     void close(const family& f) {
         std::vector<made_value> values = trial_.take_values();
+        std::optional<routing> routed = routes_.fuse(draft_.steps.back());
         const std::int32_t index = draft_.accept();
+        if (routed) routes_.report(std::move(*routed), index);
         for (auto o = static_cast<std::size_t>(draft_.first_output.back());
              o < draft_.outputs.size(); ++o)
             draft_.leave(left_behind(draft_.g, draft_.outputs[o].what));
@@ -57,6 +62,7 @@ class grouper {
     choices& choices_;
     output_finder& outputs_;
     group_trial& trial_;
+    route_fuser& routes_;
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -69,20 +69,8 @@ class route_planner {
             return {r.sort, reason::overlap, v};
         }
         const std::int32_t maker = draft_.accept();
-        draft_.add_activation(known_.routing, as_match(std::move(r), what.needs.stages), maker);
+        draft_.add_activation(known_.routing, routed_match(g_.view, std::move(r)), maker);
         return {};
-    }
-
-    /// As a plan reports it: by the weights.
-    match as_match(routing&& r, stage_set stages) const {
-        match m;
-        m.stages = stages;
-        m.node = r.weigh;
-        m.activation = g_.view.nodes[r.weigh];
-        m.stream = g_.view.node(r.weigh).stream;
-        m.f32_needed = true;
-        m.routed = std::move(r);
-        return m;
     }
 };
 

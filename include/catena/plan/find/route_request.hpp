@@ -6,6 +6,7 @@
 #include "catena/plan/order/trial.hpp"
 
 #include <cstdint>
+#include <utility>
 
 namespace CATENA_NAMESPACE {
 
@@ -23,6 +24,18 @@ inline row_problem problem_of(const routing& r) {
     p.slots = n.chosen;
     p.alignment = 4;
     return p;
+}
+
+/// A routing as a plan reports it: by the weights.
+inline match routed_match(const graph_view& view, routing&& r) {
+    match m;
+    m.stages = problem_of(r).needs.stages;
+    m.node = r.weigh;
+    m.activation = view.nodes[r.weigh];
+    m.stream = view.node(r.weigh).stream;
+    m.f32_needed = true;
+    m.routed = std::move(r);
+    return m;
 }
 
 inline route_args route_arguments(const graph_view& view, const routing& r, addresses& at) {

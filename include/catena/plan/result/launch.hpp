@@ -91,6 +91,7 @@ inline step_args plan::args(int i, void* workspace) const {
     if (makes_norm(what)) out.matvec.norm_q8_1 = activation(s.chain, format::q8_1);
     out.matvec.eps = head.eps;
     out.matvec.combined = head.combined;
+    out.matvec.routing = head.routing;
     out.matvec.slot_weights = head.slot_weights;
     out.matvec.band_rows = s.band_rows;
     out.matvec.bands = head.bands;

@@ -247,6 +247,9 @@ class plan_writer {
             const drafted_output* outputs =
                 draft_.outputs.data() + draft_.first_output[at(accepted)];
             out_.heads_.push_back(store_group(s, outputs, address));
+            if (const auto found = draft_.routed.find(accepted); routes(s.what.product()))
+                out_.heads_.back().routing = route_arguments(
+                    view_, draft_.activations[at(found->second)].found.routed, address);
         }
         args.missing = !address.missing() ? -1
                        : s.node_count > 0 ? out_.covered_[at(s.first_node)]

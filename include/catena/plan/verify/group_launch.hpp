@@ -2,16 +2,16 @@
 // as kernel/args.hpp says what the skeletons of matmuls do with them.
 #pragma once
 
-#include "catena/plan/verify/launch_record.hpp"
 #include "catena/plan/verify/limits.hpp"
+#include "catena/plan/verify/routing_launch.hpp"
 
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
 
-class group_launch : public launch_record {
+class group_launch : public routing_launch {
   public:
-    using launch_record::launch_record;
+    using routing_launch::routing_launch;
 
     void run(const step& s, const row& r, const step_args& a, std::int32_t stream) {
         if (a.kind == skeleton::matvec) begin_group(s, r, a.matvec, stream);
@@ -42,7 +42,11 @@ class group_launch : public launch_record {
                                                     : quotient(a.columns, a.slots);
         const std::int64_t rows = x_rows_of(a, tokens);
         value ids = single(own_number);
-        if (a.ids != nullptr) {
+        if (few != nullptr && few->routing.tokens > 0) {  // no other block reads what one writes
+            if (few->routing.ids != a.ids)
+                fail("are not those that the launch finds", address_of(a.ids), "the ids");
+            ids = route(few->routing);
+        } else if (a.ids != nullptr) {
             aligned(address_of(a.ids), 4, "the ids");
             if (tokens > 1) aligned(static_cast<std::uint64_t>(a.ids_nb1), 4, "the ids");
             const region r4 = rows_at(a.ids, a.slots, tokens, a.ids_nb1);
@@ -243,7 +247,8 @@ class group_launch : public launch_record {
             blocks += bands * (picked ? a.columns : 1);
         }
         const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
-        const std::int64_t all = blocks * s.config.cluster + (writes_norm ? 1 : 0);
+        const bool writes = writes_norm || a.routing.tokens > 0;
+        const std::int64_t all = blocks * s.config.cluster + (writes ? 1 : 0);
         if (by_ids != a.bands || all != s.config.blocks)
             fail("do not have all bands", s.config.blocks, "its blocks");
     }

@@ -143,27 +143,34 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
     return rules.broken;
 }
 
-inline fault beyond(const step& s, const row& r, const route_args& a) {
-    const row_policy& p = r.policy.row();
-    const row_computation& c = r.computes.row();
+/// A routing of up to `most` experts, by a row with these stages.
+inline void limit_routing(launch_rules& rules, const route_args& a, stage_set stages,
+                          std::int64_t most) {
     const routing_numbers& n = a.numbers;
-    launch_rules rules(s);
-    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
     rules.must(a.experts > 0 && a.tokens > 0, "are none", a.experts, "experts");
-    rules.at_most(a.experts, routed_experts(p), "experts");
+    rules.at_most(a.experts, most, "experts");
     rules.must(n.chosen > 0 && n.chosen <= a.experts, "are not there", n.chosen, "chosen experts");
     rules.at_most(n.chosen, max_chosen, "chosen experts");
     rules.must(n.groups > 0 && n.groups_chosen > 0 && n.groups_chosen <= n.groups, "are not there",
                n.groups_chosen, "groups of experts");
     rules.at_most(n.groups, max_groups, "groups of experts");
-    if (rules.broken) return rules.broken;
+    if (rules.broken) return;
     rules.multiple(a.experts, n.groups, "experts");
     rules.must(n.groups == 1 || a.experts >= 2 * n.groups, "have one expert each", n.groups,
                "groups of experts");
     const bool weighs = n.soft_max_chosen || n.normalized || n.scale != 1;
-    rules.must((n.score == scoring::none || c.stages.has(stage_kind::score)) &&
-                   (!weighs || c.stages.has(stage_kind::weigh)),
+    rules.must((n.score == scoring::none || stages.has(stage_kind::score)) &&
+                   (!weighs || stages.has(stage_kind::weigh)),
                "are nothing that its row makes", 0, "weights");
+}
+
+inline fault beyond(const step& s, const row& r, const route_args& a) {
+    const row_policy& p = r.policy.row();
+    const row_computation& c = r.computes.row();
+    launch_rules rules(s);
+    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
+    limit_routing(rules, a, c.stages, routed_experts(p));
+    if (rules.broken) return rules.broken;
     rules.must(s.config.blocks == static_cast<std::uint32_t>(a.tokens), "do not have all tokens",
                s.config.blocks, "its blocks");
     return rules.broken;
@@ -216,6 +223,14 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     if (!experts) rules.at_most(a.columns, p.columns, "its columns");
     if (a.combined) rules.at_most(a.slots, slots_added(p), "slots that are added up");
     rules.must(!a.combined || experts, "are added up without experts", 0, "slots");
+    rules.must(p.routes == (a.routing.tokens > 0), "is nothing that its row does, or is missing", 0,
+               "the choice of experts");
+    if (p.routes) {
+        limit_routing(rules, a.routing, r.computes.product().stages, routed_experts(p));
+        rules.must(a.routing.tokens == 1 && experts && a.columns == a.slots &&
+                       a.slots == a.routing.numbers.chosen,
+                   "are not those of one token", a.columns, "its columns");
+    }
     rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
                "is written for several columns", a.columns, "the norm");
     epilogue_set used;

@@ -2,18 +2,16 @@
 // kernel/row.hpp says what a launch does with them.
 #pragma once
 
-#include "catena/plan/verify/launch_record.hpp"
 #include "catena/plan/verify/limits.hpp"
-#include "catena/plan/verify/routing_values.hpp"
+#include "catena/plan/verify/routing_launch.hpp"
 
 #include <cstdint>
-#include <limits>
 
 namespace CATENA_NAMESPACE::proof {
 
-class row_launch : public launch_record {
+class row_launch : public routing_launch {
   public:
-    using launch_record::launch_record;
+    using routing_launch::routing_launch;
 
     void run(const step& s, const row& r, const row_args& a, std::int32_t stream) {
         begin(stream, beyond(s, r, a));
@@ -31,49 +29,6 @@ class row_launch : public launch_record {
     }
 
   private:
-    void route(const route_args& a) {
-        const routing_numbers& n = a.numbers;
-        const std::int64_t experts = a.experts, tokens = a.tokens;
-        const auto rows = [&](const void* p, std::int64_t k, std::int64_t nb, const char* name) {
-            aligned(address_of(p), 4, name);
-            if (tokens > 1) aligned(static_cast<std::uint64_t>(nb), 4, name);
-            return rows_at(p, k, tokens, nb);
-        };
-        value v = read_at(rows(a.x, experts, a.x_nb, "logits"), "logits");
-        if (n.score == scoring::soft_max) v = soft_maxed(v, experts);
-        if (n.score == scoring::sigmoid) v = function_of(gate_function::sigmoid, v);
-        value choice = v;
-        if (a.bias != nullptr)
-            choice = plus(
-                v, of_rows(vector(a.bias, experts, 4, "the bias of experts"), experts, tokens));
-        if (n.groups > 1) choice = of_best_groups(choice, n, experts, tokens);
-        const value all = sorted(choice, experts);
-        value w = picked_rows(v, first_of(all, experts, n.chosen, tokens), 1);
-        if (n.soft_max_chosen) w = soft_maxed(w, n.chosen);
-        if (n.normalized) {
-            const value sum = summed(w, n.chosen);
-            const float most = std::numeric_limits<float>::infinity();
-            spreading over;
-            over.add(n.chosen, true);
-            over.add(tokens, false);
-            w = divided(w, over.of(n.least == -most ? sum : bounded(sum, n.least, most)));
-        }
-        write(rows(a.ids, experts, a.ids_nb, "experts"), all, "the sorted experts", reads.size());
-        write(rows(a.weights, n.chosen, a.weights_nb, "weights"), times(w, n.scale),
-              "the weights of experts", reads.size());
-    }
-
-    static value of_best_groups(const value& choice, const routing_numbers& n, std::int64_t experts,
-                                std::int64_t tokens) {
-        constexpr auto minus_infinity = static_cast<std::int32_t>(0xff800000u);
-        const std::int64_t size = quotient(experts, std::int64_t{n.groups});
-        const value two =
-            picked_rows(choice, first_of(sorted(choice, size), size, 2, n.groups * tokens), 1);
-        const value best =
-            first_of(sorted(summed(two, 2), n.groups), n.groups, n.groups_chosen, tokens);
-        return masked(minus_infinity, picked_rows(choice, best, size), best, size, n.groups);
-    }
-
     /// One value of a launch of heads.
     void run_heads(const row& r, const heads_args& a, const head_member& m) {
         const std::size_t first_read = reads.size();
