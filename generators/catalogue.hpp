@@ -24,8 +24,8 @@ inline constexpr auto readers = matrices<
 inline constexpr auto finish =
     epilogue<mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), quantize<q8_1>>;
 
-/// The same of experts that the launch itself chooses for its token: a kernel of 30 KB for each
-/// format, so for those of the gates that most people run.
+/// What becomes of the products of experts that their own launch chooses. Each format is a kernel
+/// more, so the chain has those that most people's gates are in.
 inline constexpr auto finish_routed =
     epilogue<mul(scale), mul(factor), add(bias), glu, act, add(residual), quantize<q8_1>>;
 

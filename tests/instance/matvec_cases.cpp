@@ -433,46 +433,12 @@ std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool number
     return cases;
 }
 
-/// Every router of one token, whose experts are matrices with each part in turn.
-std::vector<matvec_case> routed_cases(const product_computation& computes,
-                                      const matvec_policy& how) {
-    const std::vector<format> formats = formats_in(computes.weights);
-    const format f = formats.back();
-    const member_shape plain = {f, 5}, hidden = {f, 32, every_part, gate_function::silu, false},
-                       biased = {f, 7, only(epilogue_part::bias) | epilogue_part::factor},
-                       gated = {f, 9, only(epilogue_part::glu) | epilogue_part::bias,
-                                gate_function::swiglu_oai};
-    const std::vector<member_shape> members[] = {
-        {plain}, {hidden}, {biased, gated}, {gated, hidden, beside(hidden), beside(plain)}};
-    std::vector<matvec_case> cases;
-    for (route_case& routed : route_cases(routed_experts(how))) {
-        if (routed.tokens > 1 && routed.values == logits::different) continue;
-        if (routed.gap > 0 || routed.lies != route_case::place::apart) continue;
-        routed.tokens = 1;
-        matvec_case c{.what = routed.what + ", and its experts",
-                      .k = largest_block(formats),
-                      .members = members[cases.size() % std::size(members)],
-                      .experts = routed.experts,
-                      .slots = routed.numbers.chosen,
-                      .ids = chosen_of(routed),
-                      .band_rows = 64,
-                      .width = cases.size() % 3 == 2 ? how.min_blocks : 1,
-                      .early = cases.size() % 5 != 3};
-        if (cases.size() % 4 == 1) c.k = how.piece * how.stages + c.k;
-        c.routed = routed;
-        leave_out_what_it_cannot(c, computes, how);
-        cases.push_back(c);
-    }
-    return cases;
-}
-
 }  // namespace
 
 std::vector<matvec_case> matvec_cases(const product_computation& computes,
                                       const matvec_policy& how) {
     if (routes(computes.stages)) return routed_cases(computes, how);
-    auto cases = product_cases(computes, how);
-    auto more = epilogue_cases(computes, how);
+    auto cases = product_cases(computes, how), more = epilogue_cases(computes, how);
     cases.insert(cases.end(), more.begin(), more.end());
     // Quantized, an infinity is a NaN; as a number it stays one.
     const bool of_numbers = computes.activation == format::f32;

@@ -23,6 +23,8 @@ std::vector<row_case> row_cases(const catena::row_computation& computes,
 std::vector<head_case> head_cases(const catena::row_computation& computes,
                                   const catena::row_policy& how);
 std::vector<route_case> route_cases(int most_experts);
+std::vector<matvec_case> routed_cases(const catena::product_computation& computes,
+                                      const catena::matvec_policy& how);
 std::vector<matvec_case> matvec_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
 

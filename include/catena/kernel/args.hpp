@@ -232,8 +232,8 @@ struct matvec_args {
     std::int32_t members = 0;
     std::int32_t bands = 0;      ///< of all members; expert: per column, of those that ids pick
     bool weights_early = false;  ///< no weight ever changes: it may be read before the wait
-    /// Of a policy that routes, one token: how it is sent to the experts that `ids` has afterwards.
-    /// A block before those of all bands writes them and their weights; the others find theirs.
+    /// A policy that routes sends its one token to experts so. Then `ids` has them afterwards: a
+    /// block before those of all bands writes experts and weights, and the others find theirs.
     route_args routing;
     matvec_member member[max_members];
 };

@@ -200,15 +200,7 @@ class product_launch {
             if (a_.norm_q8_1 != nullptr)
                 ops.write(flat("quantized norm", a_.norm_q8_1, catena::q8_1_row_bytes(a_.k)));
         }
-        if constexpr (!tiled) {
-            demand(routed() == row_.policy.matvec().routes, "experts that its row does not find");
-            demand(!routed() || (a_.ids == a_.routing.ids && a_.columns == a_.slots &&
-                                 a_.slots == a_.routing.numbers.chosen && expert()),
-                   "experts that are not those of a token");
-            if (routed())
-                judge_routes(a_.routing, catena::routed_experts(row_.policy.matvec()),
-                             row_.computes.product().stages, machine_, ops);
-        }
+        if constexpr (!tiled) judge_routed(row_, a_, machine_, ops);
         if (a_.ids != nullptr && !routed())
             ops.read({"ids",
                       reinterpret_cast<const std::byte*>(a_.ids),

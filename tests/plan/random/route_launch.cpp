@@ -91,6 +91,17 @@ void judge_routes(const route_args& a, int most_experts, catena::stage_set stage
     ops.write(tokens("weights of experts", a.weights, n.chosen, a.weights_nb));
 }
 
+void judge_routed(const catena::row& r, const catena::matvec_args& a, machine& m, operands& ops) {
+    const bool routed = a.routing.tokens > 0;
+    if (routed != r.policy.matvec().routes) m.blame("experts that its row does not find");
+    if (!routed || !m.fault.empty()) return;
+    if (a.ids != a.routing.ids || a.columns != a.slots || a.routing.tokens != 1 ||
+        a.slots != a.routing.numbers.chosen || !has_experts(a))
+        m.blame("experts that are not those of a token");
+    judge_routes(a.routing, catena::routed_experts(r.policy.matvec()), r.computes.product().stages,
+                 m, ops);
+}
+
 void compute_routes(const route_args& a) {
     for (std::int64_t t = 0; t < a.tokens; ++t) token_route(a).compute(t);
 }
