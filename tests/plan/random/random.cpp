@@ -60,7 +60,7 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.scaled_joins > met.graphs / 100);
     CHECK(met.heads > met.graphs / 10);
     CHECK(met.routes > met.graphs / 40);
-    CHECK(met.routed > met.graphs / 200);
+    CHECK(met.routed > met.graphs / 400);
 }
 
 TEST_CASE(
