@@ -82,6 +82,12 @@ product_problem with_norm(product_problem p) {
     return p;
 }
 
+/// The same where the launch finds the experts of its token.
+product_problem with_routing(product_problem p) {
+    p.needs.stages = stage_kind::score | stage_kind::choose | stage_kind::weigh;
+    return p;
+}
+
 /// The same by warpgroups, of all one layout: another.
 product_problem by_warpgroups(product_problem p) {
     p.needs.activation = warpgroup_layout(p.member[0].type);
@@ -116,6 +122,7 @@ TEST_CASE(
                         CHECK(legal(row, t.rows[row.row], p, a));
                     };
                     if (!p.expert && n == 1) may_have(with_norm(p));
+                    if (p.expert && p.tokens == 1) may_have(with_routing(p));
                     if (n > max_matvec_columns) may_have(by_warpgroups(p));
                     if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
                     INFO(formats_part(formats)
