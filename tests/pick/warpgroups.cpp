@@ -47,7 +47,7 @@ constexpr row fp8_tiles(const matmul_policy& n) {
     return {.computes = c, .policy = n, .order = order_of(n), .evidence = {}};
 }
 
-constexpr row tiles(const matmul_policy& n) {
+constexpr row wide_tiles(const matmul_policy& n) {
     const product_computation c = {.kind = skeleton::matmul,
                                    .activation = by_warpgroups(n) ? format::f16_mma : format::f32,
                                    .weights = format_set::of(format::f16)};
@@ -56,7 +56,7 @@ constexpr row tiles(const matmul_policy& n) {
 
 product_problem product(const matmul_policy& by, std::int32_t rows, std::int64_t columns) {
     product_problem p;
-    p.needs = tiles(by).computes.product();
+    p.needs = wide_tiles(by).computes.product();
     p.k = 4096;
     p.columns = columns;
     p.member_count = 1;
@@ -70,11 +70,11 @@ TEST_CASE("warpgroups multiply on sm_90, and neither before nor after", "[tiles]
     const product_problem p = product(warpgroups, 4096, 512);
     for (const char* there : {"host", "sm_90"}) {
         INFO(there);
-        CHECK(constraint(tiles(warpgroups), p, *arch_named(there)).why == limit::none);
+        CHECK(constraint(wide_tiles(warpgroups), p, *arch_named(there)).why == limit::none);
     }
     for (const char* not_there : {"sm_80", "sm_89", "sm_100", "sm_120"}) {
         INFO(not_there);
-        const rejection r = constraint(tiles(warpgroups), p, *arch_named(not_there));
+        const rejection r = constraint(wide_tiles(warpgroups), p, *arch_named(not_there));
         CHECK(r.why == limit::warpgroups);
         CHECK(sentence(r) == "the arch does not multiply by warpgroups (sm_90 alone does)");
     }
@@ -86,12 +86,13 @@ TEST_CASE("a warpgroup's tile is swizzled without gaps, has an order and a name 
     CHECK(tile_row_bytes(warpgroups, f16) == 128);
     CHECK(tile_block_bytes(warpgroups, f16) == 128);
     CHECK(tile_stage_bytes(warpgroups, f16) == 49152);
-    CHECK(tiles(warpgroups).order != tiles(warps).order);
-    CHECK(row_name(tiles(warpgroups), "toy") == "matmul.f16.t256_r32_c128_p64_async4_wgmma.toy");
+    CHECK(wide_tiles(warpgroups).order != wide_tiles(warps).order);
+    CHECK(row_name(wide_tiles(warpgroups), "toy") ==
+          "matmul.f16.t256_r32_c128_p64_async4_wgmma.toy");
 }
 
 TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by warps", "[tiles]") {
-    const std::vector<row> rows = {tiles(warps), tiles(warpgroups)};
+    const std::vector<row> rows = {wide_tiles(warps), wide_tiles(warpgroups)};
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows.data();
@@ -116,7 +117,7 @@ TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K 
                             const arch& a) {
         product_problem p = product(n, rows, columns);
         p.k = k;
-        const row r = tiles(n);
+        const row r = wide_tiles(n);
         const std::int32_t band = band_rows(r, p, a, 1);
         const launch_config c = config_of(r, p, a, band);
         CHECK(c.blocks == blocks_of(r, p, band) * c.cluster);
@@ -139,8 +140,8 @@ TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K 
     experts.expert = true;
     experts.tokens = 512;
     experts.member[0].experts = 8;
-    CHECK(config_of(tiles(n), experts, h100, 128).cluster == 1);
-    CHECK(shared_bytes(tiles(n), experts) > 3 * 128 * 128 * 4);  // sums of three blocks
+    CHECK(config_of(wide_tiles(n), experts, h100, 128).cluster == 1);
+    CHECK(shared_bytes(wide_tiles(n), experts) > 3 * 128 * 128 * 4);  // sums of three blocks
 }
 
 TEST_CASE("of fp8 a step of warpgroups is 128 values, and a stage has their scales", "[tiles]") {
