@@ -36,6 +36,7 @@ constexpr legend_part policy[] = {
     {"wgmma", "matmul", "inner product by wgmma"},
     {"deferred", "matvec", "the norm is made in this launch; 1 / rms multiplies the products"},
     {"passing", "matvec", "the norm is made in this launch, on the way to the products"},
+    {"routes", "matvec", "each block finds its expert from the logits of the router"},
 };
 
 nlohmann::ordered_json as_json(std::span<const legend_part> parts) {

@@ -141,8 +141,8 @@ inline status check_views(const graph_view& view, const tensor_places& places) {
     return {};
 }
 
-/// ok, or a sentence that names tensor, field and what was expected. Neither nodes are looked at
-/// nor views.
+/// ok, or a sentence that names tensor, field and what was expected. Neither nodes nor places of
+/// views are looked at.
 inline status check_fields(const graph_view& view, tensor_places& places) {
     if (view.tensor_count < 0 || view.node_count < 0)
         return failure(status_code::invalid_argument,
@@ -170,7 +170,7 @@ inline status check_fields(const graph_view& view, tensor_places& places) {
     return {};
 }
 
-/// The same with views.
+/// As check_fields says, and no view leaves its source.
 inline status check_tensors(const graph_view& view, tensor_places& places) {
     if (status s = check_fields(view, places); !s.ok()) return s;
     return check_views(view, places);
