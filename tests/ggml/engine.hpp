@@ -2,7 +2,7 @@
 // takes over, on the host executor; and the oracle that judges every value it produced.
 #pragma once
 
-#include "model.hpp"
+#include "built.hpp"
 
 #include "catena/engine/ggml.hpp"
 #include "catena/exec/host.hpp"
@@ -19,8 +19,11 @@ namespace catena_test {
 struct mode {
     catena::options options;
     int slice = 0;           ///< nodes per slice; 0: the graph in one
+    int cut = 0;             ///< nodes of the first of two slices; 0: the graph is not cut there
     bool tells_uses = true;  ///< does the engine hand over use counts of the whole graph?
     bool optimize = false;   ///< is the graph reordered before it is allocated?
+    bool dear_launches =
+        false;  ///< does a launch cost so much that each norm is made by its readers?
 };
 
 struct outcome {
@@ -30,16 +33,20 @@ struct outcome {
     int elided = 0;                                   ///< nodes whose result was never written
     int matmuls = 0;                                  ///< quantized matmuls that steps took over
     int launches = 0;                                 ///< of steps that compute quantized matmuls
+    int norms_inside = 0;                             ///< of those: launches that make their norm
+    int row_steps = 0;                                ///< steps of the row skeleton
     std::size_t memory = 0;                           ///< bytes that ggml-alloc needs for the nodes
     std::int64_t workspace = 0, workspace_bound = 0;  ///< bound: as optimize says
     std::vector<std::vector<std::byte>>
-        produced;                 ///< per node, right after it was made; empty: elided, or a view
-    std::vector<bool> by_step;    ///< per node: a step wrote it, not the engine
-    std::vector<bool> by_matmul;  ///< per node: that step computes quantized matmuls
+        produced;                  ///< per node, right after it was made; empty: elided, or a view
+    std::vector<bool> by_step;     ///< per node: a step wrote it, not the engine
+    std::vector<bool> by_matmul;   ///< per node: that step computes quantized matmuls
+    std::vector<std::byte> state;  ///< caches and the like, at the end
 };
 
-/// Allocates the graph with ggml-alloc, which reuses memory, and runs it.
-outcome run(const model& m, graph& g, const mode& how);
+/// Allocates the graph with ggml-alloc, which reuses memory, and runs it. At the end each output
+/// must still hold what was made.
+outcome run(built& g, const mode& how);
 
 struct verdict {
     int engine_nodes = 0;  ///< compared, bit by bit
@@ -51,15 +58,16 @@ struct verdict {
 /// each node on the very values that `run` had, so that each is judged alone. What the engine
 /// computed must be equal bit by bit, since a step that overwrites what a later node reads shows
 /// there; what a row step makes must come to an NMSE of 1e-7, what a step of matmuls makes, with
-/// all that it does to their results, to 5e-4, as in ggml's own tests. A result that was never
-/// written cannot be put in the reference's place: the errors of its matmuls, whose NMSEs add up,
-/// are allowed to whoever read it.
-verdict judge(graph& reference, const outcome& seen);
+/// all that it does to their results, to 5e-4, as in ggml's own tests. Of a GELU of a step the
+/// truth is the formula in double. A result that was never written cannot be put in the reference's
+/// place: the errors of its matmuls, whose NMSEs add up, are allowed to whoever read it. What lasts
+/// beyond the graph must be equal at the end.
+verdict judge(built& reference, const outcome& seen);
 
 /// Normalized mean squared error of f32 values.
 double nmse(const std::vector<std::byte>& expected, const std::vector<std::byte>& found);
 
 /// The bytes of node i after ggml's CPU backend has run the whole graph by itself.
-std::vector<std::byte> computed_by_ggml(graph& g, int node);
+std::vector<std::byte> computed_by_ggml(built& g, int node);
 
 }  // namespace catena_test

@@ -103,11 +103,10 @@ void model::fill(unsigned seed) {
     }
 }
 
-graph::graph(const model& m, int tokens, unsigned seed)
-    : model_(m),
-      tokens_(tokens),
-      state_(context_of(64)),
-      nodes_(context_of(GGML_DEFAULT_GRAPH_SIZE)) {
+graph::graph(const model& m, int tokens, unsigned seed) : model_(m), tokens_(tokens) {
+    state_ = context_of(64);
+    nodes_ = context_of(GGML_DEFAULT_GRAPH_SIZE);
+    weights_ = m.buffer();
     const architecture& a = model_.shape();
     const auto input = [this](const char* name, ggml_tensor* t) {
         ggml_set_name(t, name);
@@ -128,6 +127,7 @@ graph::graph(const model& m, int tokens, unsigned seed)
         }
     state_buffer_.reset(
         ggml_backend_alloc_ctx_tensors_from_buft(c, ggml_backend_cpu_buffer_type()));
+    ggml_backend_buffer_clear(state_buffer_.get(), 0);
     fill(seed);
     build();
 }

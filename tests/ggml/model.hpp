@@ -1,7 +1,7 @@
 // Small transformers built with ggml's own builder, as llama.cpp builds its graphs.
 #pragma once
 
-#include <ggml-cpp.h>
+#include "built.hpp"
 
 #include <map>
 #include <string>
@@ -67,22 +67,13 @@ class model {
 
 /// One graph of a model for `tokens` tokens. Its inputs and caches are allocated and hold seeded
 /// numbers, equal for equal seeds; what the nodes write is not allocated.
-class graph {
+class graph : public built {
   public:
     graph(const model& m, int tokens, unsigned seed = 2);
-
-    ggml_context* nodes_context() const { return nodes_.get(); }
-    ggml_cgraph* cgraph() const { return graph_; }
-    int size() const { return ggml_graph_n_nodes(graph_); }
-    ggml_tensor* node(int i) const { return ggml_graph_node(graph_, i); }
-    ggml_backend_buffer_t state() const { return state_buffer_.get(); }
 
   private:
     const model& model_;
     int tokens_;
-    ggml_context_ptr state_, nodes_;
-    ggml_backend_buffer_ptr state_buffer_;
-    ggml_cgraph* graph_ = nullptr;
     ggml_tensor *embeddings_, *positions_, *cells_, *mask_;
     std::map<std::string, ggml_tensor*> caches_;
 

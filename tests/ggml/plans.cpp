@@ -1,6 +1,7 @@
 // Plans on real graphs of ggml: every value that the engine and Catena's steps produce, judged one
 // by one.
 #include "engine.hpp"
+#include "model.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -188,7 +189,7 @@ int served_matmuls(const graph& g) {
 
 outcome run_and_judge(const model& m, int tokens, const mode& how) {
     graph g(m, tokens);
-    outcome seen = run(m, g, how);
+    outcome seen = run(g, how);
     REQUIRE(seen.failure == "");
     graph reference(m, tokens);
     const verdict v = judge(reference, seen);
@@ -255,7 +256,7 @@ TEST_CASE("A planned graph is as near to exact activations as ggml's own", "[ggm
             const int logits = plain.size() - 1;
             const auto truth = computed_by_ggml(exact, logits);
             by_ggml += nmse(truth, computed_by_ggml(plain, logits));
-            by_plan += nmse(truth, run(m, planned, {}).produced[static_cast<std::size_t>(logits)]);
+            by_plan += nmse(truth, run(planned, {}).produced[static_cast<std::size_t>(logits)]);
         }
         INFO(by_ggml << " by ggml, " << by_plan << " by plan");
         CHECK(by_plan <= 1.1 * by_ggml);

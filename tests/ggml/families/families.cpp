@@ -1,0 +1,137 @@
+// Whole families of models, built with ggml's own builder as engines build them: every value that
+// an engine and Catena's steps produce, judged one by one.
+#include "families.hpp"
+#include "../engine.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+using namespace catena_test;
+
+struct subject {
+    const char* name;
+    network::family* draw;
+    bool norms_inside = true;  ///< does a launch make a norm, where launches are dear?
+    bool many_tokens = false;  ///< does the core run it for 64 tokens?
+};
+
+constexpr subject subjects[] = {
+    {"latent attention", latent_attention},
+    {"latent attention, K and V of each head", latent_attention_apart},
+    {"gated attention", gated_attention},
+    {"cross-attention", cross_attention},
+    {"norms before and behind", sandwich_norms, false},
+    {"sinks and biases", attention_with_sinks},
+    {"experts of the best groups", experts_of_groups, true, true},
+    {"experts with biases", experts_with_biases},
+    {"gate and up of experts in one matrix", experts_in_one_matrix},
+    {"experts weighed first", experts_weighed_first},
+    {"experts with adapters", experts_with_adapters, false},
+    {"Mamba", mamba},
+    {"Mamba2 and attention", mamba_hybrid, true, true},
+    {"short convolutions", short_convolutions},
+    {"one norm for attention and feed-forward part", one_norm_for_both, false},
+    {"two norms of one value", two_norms_of_one, false},
+    {"norms behind, and of all heads", norms_behind, false},
+    {"norms within, scales of matrices", norms_within},
+    {"encoder", encoder, false, true},
+    {"encoder with gates", gated_encoder, false},
+    {"adapters and control vectors", adapters_and_vectors, false},
+    {"outputs amid the graph", outputs_everywhere}};
+
+/// The long form asks more of each family.
+bool is_long() { return std::getenv("CATENA_EVERY_CUT") != nullptr; }
+
+outcome run_and_judge(weight_store& w, const subject& s, int tokens, const mode& how) {
+    network g(w, *s.draw, tokens);
+    outcome seen = run(g, how);
+    CHECK(seen.failure == "");
+    network reference(w, *s.draw, tokens);
+    if (!seen.failure.empty()) return seen;
+    const verdict v = judge(reference, seen);
+    CHECK(v.wrong == "");
+    CHECK(v.step_nodes == seen.covered - seen.elided);
+    return seen;
+}
+
+/// Each family, with formats drawn anew for each. The long form draws them `times` times.
+template <class F>
+void each_subject(unsigned times, F&& f) {
+    unsigned number = 0;
+    for (const subject& s : subjects) {
+        DYNAMIC_SECTION(s.name) {
+            for (unsigned i = 0; i < (is_long() ? times : 1); ++i) {
+                CAPTURE(i);
+                weight_store w(number + i);
+                f(w, s);
+            }
+        }
+        ++number;
+    }
+}
+
+/// The ways in which an engine may plan a whole graph. The core takes some for each number of
+/// tokens.
+std::vector<mode> ways(int tokens) {
+    mode plain, ordered, same_bits;
+    ordered.optimize = same_bits.optimize = true;
+    same_bits.options.pick.same_bits = true;
+    if (is_long()) return {plain, ordered, same_bits};
+    if (tokens == 1) return {plain, ordered};
+    return {tokens == 4 ? same_bits : plain};
+}
+
+TEST_CASE("Every value of a family's graph is ggml's", "[ggml][families]") {
+    each_subject(3, [](weight_store& w, const subject& s) {
+        for (const int tokens : {1, 4, 64}) {
+            if (tokens == 64 && !is_long() && !s.many_tokens) continue;
+            for (mode how : ways(tokens)) {
+                how.options.verify = true;
+                CAPTURE(tokens, how.optimize);
+                const outcome seen = run_and_judge(w, s, tokens, how);
+                INFO(seen.launches << " launches of matmuls, " << seen.row_steps << " of rows");
+                CHECK(seen.launches >= 4);
+                CHECK(seen.row_steps > 0);
+            }
+        }
+    });
+}
+
+TEST_CASE("Every value of a family's graph is ggml's where launches make their norms",
+          "[ggml][families]") {
+    for (const subject& s : subjects) DYNAMIC_SECTION(s.name) {
+            weight_store w(1, GGML_TYPE_Q4_K);
+            mode how;
+            how.options.verify = true;
+            how.dear_launches = how.optimize = true;
+            const outcome seen = run_and_judge(w, s, 1, how);
+            CHECK((seen.norms_inside > 0) == s.norms_inside);
+        }
+}
+
+TEST_CASE("Every value of a family's graph is ggml's wherever it is cut", "[ggml][families]") {
+    each_subject(1, [](weight_store& w, const subject& s) {
+        for (const int tokens : {1, 4}) {
+            const bool even = std::strlen(s.name) % 2 == 0;
+            if (!is_long() && tokens == (even ? 4 : 1)) continue;
+            const int size = network(w, *s.draw, tokens).size();
+            const int somewhere = 1 + static_cast<int>(37 * std::strlen(s.name)) % (size - 1);
+            for (int cut = is_long() ? 1 : somewhere; cut < size; cut += is_long() ? 1 : size) {
+                CAPTURE(tokens, cut);
+                mode how;
+                how.options.verify = true;
+                how.cut = cut;
+                how.dear_launches = cut % 2 == 0;
+                how.tells_uses = cut % 3 != 0;
+                CHECK(run_and_judge(w, s, tokens, how).launches > 0);
+            }
+        }
+    });
+}
+
+}  // namespace

@@ -1,0 +1,65 @@
+// The families, by what is peculiar to them.
+#pragma once
+
+#include "network.hpp"
+
+#include <string>
+
+namespace catena_test {
+
+// attention.cpp
+void latent_attention(network&);        // one vector for all heads, a matrix of each head
+void latent_attention_apart(network&);  // K and V of each head are made of that vector
+void gated_attention(network&);         // a gate beside Q multiplies what attention makes
+void cross_attention(network&);         // encoder and decoder, biases of positions
+void sandwich_norms(network&);          // norms before and behind each part
+void attention_with_sinks(network&);    // flash attention, norms of heads, sinks
+
+// experts.cpp
+void experts_of_groups(network&);      // sigmoids, biases of choice, shared expert
+void experts_with_biases(network&);    // of each matrix
+void experts_in_one_matrix(network&);  // gate and up in one, a gate for the shared expert
+void experts_weighed_first(network&);  // what goes to an expert is multiplied before
+void experts_with_adapters(network&);
+
+// state.cpp
+void mamba(network&);
+void mamba_hybrid(network&);  // Mamba2, then attention; scales
+void short_convolutions(network&);
+
+// dense.cpp
+void one_norm_for_both(network&);  // attention and feed-forward part beside each other
+void two_norms_of_one(network&);   // the same with a norm for each, and biases
+void norms_behind(network&);       // of what attention and feed-forward part make, and of all heads
+void norms_within(network&);       // before the last matrix of each part, and scales of matrices
+void encoder(network&);            // LayerNorm with bias behind each sum, GELU, a mean
+void gated_encoder(network&);      // one matrix for Q, K and V, one for gate and up
+void adapters_and_vectors(network&);  // three adapters a matrix, control vectors
+void outputs_everywhere(network&);    // somebody reads values amid the graph
+
+/// "blk.0."
+inline std::string layer_name(int i) { return "blk." + std::to_string(i) + "."; }
+
+/// A shared expert, without a gate of its own.
+ggml_tensor* shared_expert(network& n, const std::string& layer, ggml_tensor* x);
+
+/// How tokens are sent to experts by `mixture`.
+struct routing {
+    int groups = 1, groups_used = 1;
+    bool sigmoid = false;
+    bool bias = false;           ///< of the choice
+    bool soft_max_last = false;  ///< of the chosen
+    bool normalized = false;
+    float scale = 1;
+};
+struct chosen_experts {
+    ggml_tensor* ids;
+    ggml_tensor* weights;
+};
+chosen_experts choose(network& n, const std::string& layer, ggml_tensor* x, const routing& how);
+/// What experts make, times their weights, summed.
+ggml_tensor* sum_of(network& n, ggml_tensor* made, ggml_tensor* weights);
+/// Gate, up and down of the chosen experts.
+ggml_tensor* mixture(network& n, const std::string& layer, ggml_tensor* x, const routing& how);
+
+}  // namespace catena_test

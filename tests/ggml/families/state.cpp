@@ -1,0 +1,189 @@
+// Families that keep a state of each sequence.
+#include "families.hpp"
+
+#include <functional>
+
+namespace catena_test {
+namespace {
+
+constexpr int inner = 512, state_size = 16, kernel = 4, states = 6;
+
+std::size_t bytes(std::int64_t numbers) {
+    return static_cast<std::size_t>(numbers) * sizeof(float);
+}
+
+/// Sequences of equal length, in which the tokens come.
+int sequences(const network& n) { return n.tokens() % 16 == 0 ? 4 : n.tokens() % 2 == 0 ? 2 : 1; }
+
+/// What `read` makes of the states of these sequences; another is copied to the place behind.
+ggml_tensor* states_of(network& n, ggml_tensor* all,
+                       const std::function<ggml_tensor*(ggml_tensor* ids)>& read) {
+    ggml_context* c = n.c();
+    const int count = sequences(n);
+    std::vector<std::int32_t> main;
+    for (int i = 0; i < count; ++i) main.push_back((i + 1) % states);
+    ggml_tensor* zero = ggml_view_1d(c, all, all->ne[0], all->nb[1]);
+    n.expand(ggml_scale_inplace(c, zero, 0));
+    ggml_tensor* made = n.expand(read(n.ids("states", main)));
+    ggml_tensor* extra = ggml_get_rows(c, all, n.ids("more_states", {5}));
+    ggml_tensor* to = ggml_view_2d(c, all, all->ne[0], 1, all->nb[1],
+                                   static_cast<std::size_t>(count) * all->nb[1]);
+    n.expand(ggml_cpy(c, extra, to));
+    return made;
+}
+
+/// x of [channels, tokens, sequences], convolved with what came before; the last are stored.
+ggml_tensor* convolved(network& n, const std::string& layer, ggml_tensor* x, int length) {
+    ggml_context* c = n.c();
+    const std::int64_t channels = x->ne[0], before = length - 1, count = x->ne[2];
+    ggml_tensor* all = n.cache(layer + "conv", GGML_TYPE_F32, before * channels, states);
+    ggml_tensor* old =
+        states_of(n, all, [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); });
+    old = ggml_reshape_3d(c, old, before, channels, count);
+    ggml_tensor* row = ggml_concat(c, old, ggml_transpose(c, x), 0);
+    ggml_tensor* last = ggml_view_3d(c, row, before, channels, count, row->nb[1], row->nb[2],
+                                     static_cast<std::size_t>(x->ne[1]) * row->nb[0]);
+    n.expand(ggml_cpy(c, last, ggml_view_1d(c, all, before * channels * count, 0)));
+    return ggml_ssm_conv(c, row, n.of().numbers(layer + "conv1d", {length, channels}, 0, 0.5f));
+}
+
+/// The scan, whose states are stored: [size of x, without the states].
+ggml_tensor* scanned(network& n, const std::string& layer, ggml_tensor* x, ggml_tensor* dt,
+                     ggml_tensor* a, ggml_tensor* b, ggml_tensor* c_) {
+    ggml_context* c = n.c();
+    const std::int64_t count = sequences(n), size = state_size * inner;
+    ggml_tensor* all = n.cache(layer + "ssm", GGML_TYPE_F32, size, states);
+    ggml_tensor* y = states_of(n, all, [&](ggml_tensor* ids) {
+        ggml_tensor* s = ggml_reshape_4d(c, all, state_size, x->ne[0], x->ne[1], states);
+        return ggml_ssm_scan(c, s, x, dt, a, b, c_, ids, 1);
+    });
+    ggml_tensor* made = ggml_view_1d(c, y, size * count, bytes(ggml_nelements(x)));
+    n.expand(ggml_cpy(c, made, ggml_view_1d(c, all, size * count, 0)));
+    return y;
+}
+
+ggml_tensor* mamba_layer(network& n, const std::string& layer, ggml_tensor* x, bool norms) {
+    ggml_context* c = n.c();
+    constexpr int rank = 32;
+    const std::int64_t count = sequences(n), tokens = n.tokens() / count;
+    x = ggml_reshape_3d(c, x, hidden, tokens, count);
+    ggml_tensor* both = n.matmul(layer + "ssm_in", x, 2 * inner);
+    const auto half = [&](std::int64_t first) {
+        return ggml_view_3d(c, both, inner, tokens, count, both->nb[1], both->nb[2], bytes(first));
+    };
+    x = convolved(n, layer, half(0), kernel);
+    x = ggml_silu(c, ggml_add(c, x, n.of().numbers(layer + "conv1d.bias", {inner}, 0, 0.5f)));
+    ggml_tensor* parts = n.matmul(layer + "ssm_x", x, rank + 2 * state_size);
+    ggml_tensor* dt = ggml_view_3d(c, parts, rank, tokens, count, parts->nb[1], parts->nb[2], 0);
+    const auto one = [&](std::int64_t first) {
+        return ggml_view_4d(c, parts, state_size, 1, tokens, count, bytes(state_size), parts->nb[1],
+                            parts->nb[2], bytes(first));
+    };
+    ggml_tensor *b = one(rank), *c_ = one(rank + state_size);
+    if (norms) {
+        dt = n.rms_norm(dt, layer + "dt_norm");
+        b = n.rms_norm(b, layer + "b_norm");
+        c_ = n.rms_norm(c_, layer + "c_norm");
+    } else {
+        dt = ggml_cont(c, dt);
+    }
+    dt = n.biased(layer + "ssm_dt", dt, inner);
+    ggml_tensor* a = n.of().numbers(layer + "ssm_a", {state_size, inner}, -1, 0.5f);
+    ggml_tensor* scan_of = ggml_reshape_4d(c, x, 1, inner, tokens, count);
+    ggml_tensor* y = scanned(n, layer, scan_of, dt, a, b, c_);
+    y = ggml_view_3d(c, y, inner, tokens, count, bytes(inner), bytes(inner * tokens), 0);
+    y = ggml_add(c, y, ggml_mul(c, x, n.of().numbers(layer + "ssm_d", {inner}, 1, 0.5f)));
+    y = ggml_swiglu_split(c, ggml_cont(c, half(inner)), y);
+    return ggml_reshape_2d(c, n.matmul(layer + "ssm_out", y, hidden), hidden, n.token_count());
+}
+
+ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x) {
+    ggml_context* c = n.c();
+    constexpr int ssm_heads = 8, groups = 2, head = inner / ssm_heads;
+    constexpr int mixed = inner + 2 * groups * state_size;
+    const std::int64_t count = sequences(n), tokens = n.tokens() / count;
+    ggml_tensor* all = n.matmul(layer + "ssm_in", x, inner + mixed + ssm_heads);
+    all = ggml_reshape_3d(c, all, all->ne[0], tokens, count);
+    ggml_tensor* z = ggml_view_4d(c, all, head, ssm_heads, tokens, count, bytes(head), all->nb[1],
+                                  all->nb[2], 0);
+    ggml_tensor* dt = ggml_view_3d(c, all, ssm_heads, tokens, count, all->nb[1], all->nb[2],
+                                   bytes(inner + mixed));
+    ggml_tensor* m = convolved(
+        n, layer, ggml_view_3d(c, all, mixed, tokens, count, all->nb[1], all->nb[2], bytes(inner)),
+        kernel);
+    m = ggml_silu(c, ggml_add(c, m, n.of().numbers(layer + "conv1d.bias", {mixed}, 0, 0.5f)));
+    const auto part = [&](std::int64_t size, std::int64_t number, std::int64_t first) {
+        return ggml_view_4d(c, m, size, number, tokens, count, bytes(size), m->nb[1], m->nb[2],
+                            bytes(first));
+    };
+    dt = ggml_add(c, ggml_cont(c, dt), n.of().numbers(layer + "ssm_dt", {ssm_heads}, 0, 1));
+    x = part(head, ssm_heads, 0);
+    ggml_tensor* a = n.of().numbers(layer + "ssm_a", {1, ssm_heads}, -1, 0.5f);
+    ggml_tensor* y = scanned(n, layer, x, dt, a, part(state_size, groups, inner),
+                             part(state_size, groups, inner + groups * state_size));
+    y = ggml_view_4d(c, y, head, ssm_heads, tokens, count, bytes(head), bytes(inner),
+                     bytes(inner * tokens), 0);
+    ggml_tensor* d = n.of().numbers(layer + "ssm_d", {1, ssm_heads}, 1, 0.5f);
+    y = ggml_add(c, y, ggml_mul(c, x, d));
+    y = ggml_swiglu_split(c, ggml_cont(c, z), y);
+    y = ggml_reshape_4d(c, y, inner / groups, groups, tokens, count);
+    y = ggml_mul(c, ggml_rms_norm(c, y, 1e-6f),
+                 n.of().numbers(layer + "ssm_norm", {inner / groups, groups}, 1, 0.5f));
+    y = ggml_reshape_2d(c, y, inner, n.token_count());
+    return n.matmul(layer + "ssm_out", y, hidden);
+}
+
+}  // namespace
+
+void mamba(network& n) {
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        ggml_tensor* y = mamba_layer(n, layer, n.rms_norm(x, layer + "attn_norm"), i == 1);
+        x = ggml_add(n.c(), y, x);
+    }
+    n.logits(x);
+}
+
+void mamba_hybrid(network& n) {
+    const routing how = {.soft_max_last = true};
+    ggml_tensor* x = ggml_scale(n.c(), n.embeddings(), 12);
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
+        ggml_tensor* y = i == 0 ? mamba2_layer(n, layer, normed) : n.attention(layer, normed);
+        x = ggml_add(n.c(), ggml_scale(n.c(), y, 0.22f), x);
+        normed = n.rms_norm(x, layer + "ffn_norm");
+        y = ggml_add(n.c(), mixture(n, layer, normed, how), shared_expert(n, layer, normed));
+        x = ggml_add(n.c(), ggml_scale(n.c(), y, 0.22f), x);
+    }
+    ggml_tensor* made = n.matmul("output", n.rms_norm(x, "output_norm"), 96);
+    n.output(ggml_scale(n.c(), made, 0.125f));
+}
+
+void short_convolutions(network& n) {
+    ggml_context* c = n.c();
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
+        if (i == 0) {
+            ggml_tensor* all = n.matmul(layer + "in_proj", normed, 3 * hidden);
+            const std::int64_t count = sequences(n), tokens = n.tokens() / count;
+            all = ggml_reshape_3d(c, all, 3 * hidden, tokens, count);
+            const auto third = [&](int which) {
+                return ggml_view_3d(c, all, hidden, tokens, count, all->nb[1], all->nb[2],
+                                    bytes(hidden * which));
+            };
+            ggml_tensor* y = convolved(n, layer, ggml_mul(c, third(0), third(2)), 3);
+            y = n.matmul(layer + "out_proj", ggml_mul(c, third(1), y), hidden);
+            x = ggml_add(c, x, ggml_reshape_2d(c, y, hidden, n.token_count()));
+        } else {
+            x = ggml_add(c, x, n.attention(layer, normed));
+        }
+        x = ggml_add(c, x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+    }
+    n.logits(x);
+}
+
+}  // namespace catena_test
