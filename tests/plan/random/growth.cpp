@@ -22,7 +22,8 @@ growth::growth(random_graph& to, graph_builder& g) : to_(to), g_(g) {
         k_ = 64;
     }
     const std::vector<format> all{format::q4_K, format::q4_K, format::q6_K, format::q8_0,
-                                  format::q4_0, format::f16,  format::bf16, format::fp8_e4m3};
+                                  format::q4_0, format::f16,  format::bf16, format::fp8_e4m3,
+                                  format::mxfp4};
     scaling_ = below(4);
     const int kinds = 1 + below(3);
     for (int i = 0; i < kinds; ++i) palette_.push_back(any(all));
@@ -75,13 +76,22 @@ id growth::whole_leaf(format type, shape ne, bool around_one) {
     return t;
 }
 
-id growth::weight(std::int64_t k, std::int64_t rows, std::int64_t matrices) {
+/// A format of the graph's that rows of k values may have.
+format growth::any_format(std::int64_t k) {
+    if (k % 32 != 0) return format::f16;
     format type = any(palette_);
-    if (k % 32 != 0) type = format::f16;
     while (k % catena::info(type).block_elements != 0) type = any(palette_);
-    const id w = leaf(type, {k, rows, matrices});
+    return type;
+}
+
+id growth::weight(std::int64_t k, std::int64_t rows, std::int64_t matrices) {
+    return weight_of(any_format(k), {k, rows, matrices});
+}
+
+id growth::weight_of(format type, shape ne) {
+    const id w = leaf(type, ne);
     if (!one_in(60)) return w;
-    return g_.node(op::cont, type, {k, rows, matrices}, {w});  // a weight that is computed
+    return g_.node(op::cont, type, ne, {w});  // a weight that is computed
 }
 
 /// Those of fp8 weights: one, one for each row, one for each square of 128 by 128 values, or none.

@@ -47,7 +47,9 @@ class growth {
     id leaf(format type, shape ne, bool around_one = false);
     id times_factors(id y, id ids, std::int64_t experts);
     id whole_leaf(format type, shape ne, bool around_one);
+    format any_format(std::int64_t k);
     id weight(std::int64_t k, std::int64_t rows, std::int64_t matrices = 1);
+    id weight_of(format type, shape ne);
     id scales(id w);
     id product(id w, id x, id ids = catena::no_tensor);
     id input(format type, shape ne, int below = 0);  // integers are below `below`

@@ -133,8 +133,13 @@ void growth::experts() {
                               mix({odds}, {1, used, columns_})}
                   : routed(odds, used);
     const id slots = g_.reshape(x, {k_, 1, columns_});
+    // Those of a model have formats of their own, and one for gate and up.
+    const format common = any({format::q4_K, format::mxfp4});
+    const bool models = one_in(2) && k_ % catena::info(common).block_elements == 0;
     const auto picked = [&, by = ids](id value, std::int64_t n) {
-        id y = product(weight(ne(value, 0), n, count), value, by);
+        const std::int64_t k = ne(value, 0);
+        const format type = models && k == k_ ? common : any_format(k);
+        id y = product(weight_of(type, {k, n, count}), value, by);
         if (one_in(4)) y = times_factors(y, by, count);
         if (!one_in(4)) return y;
         return g_.same_shape(op::add_id, y, {y, leaf(format::f32, {n, count}), by});
