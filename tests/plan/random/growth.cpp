@@ -21,9 +21,9 @@ growth::growth(random_graph& to, graph_builder& g) : to_(to), g_(g) {
         columns_ = 512;
         k_ = 64;
     }
-    const std::vector<format> all{format::q4_K, format::q4_K, format::q6_K, format::q8_0,
-                                  format::q4_0, format::f16,  format::bf16, format::fp8_e4m3,
-                                  format::mxfp4};
+    const std::vector<format> all{format::q4_K, format::q4_K,     format::q6_K,
+                                  format::q8_0, format::q4_0,     format::f16,
+                                  format::bf16, format::fp8_e4m3, format::mxfp4};
     scaling_ = below(4);
     const int kinds = 1 + below(3);
     for (int i = 0; i < kinds; ++i) palette_.push_back(any(all));
