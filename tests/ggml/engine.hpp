@@ -22,8 +22,7 @@ struct mode {
     int cut = 0;             ///< nodes of the first of two slices; 0: the graph is not cut there
     bool tells_uses = true;  ///< does the engine hand over use counts of the whole graph?
     bool optimize = false;   ///< is the graph reordered before it is allocated?
-    bool dear_launches =
-        false;  ///< does a launch cost so much that each norm is made by its readers?
+    bool dear_launches = false;  ///< do launches cost so much that readers make their norms?
 };
 
 struct outcome {

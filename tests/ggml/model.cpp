@@ -1,5 +1,7 @@
 #include "model.hpp"
 
+#include "numbers.hpp"
+
 #include <ggml-alloc.h>
 #include <ggml-cpu.h>
 
@@ -14,21 +16,6 @@ namespace {
 ggml_context_ptr context_of(std::size_t tensors) {
     const std::size_t bytes = tensors * ggml_tensor_overhead() + ggml_graph_overhead();
     return ggml_context_ptr(ggml_init({bytes, nullptr, true}));
-}
-
-/// Even numbers from -scale to scale; the same on every machine, unlike std's distributions.
-std::vector<float> numbers(std::mt19937& engine, std::int64_t count, float scale) {
-    std::vector<float> out(static_cast<std::size_t>(count));
-    for (float& x : out) x = scale * (static_cast<float>(engine() >> 8) / 8388608.0f - 1.0f);
-    return out;
-}
-
-std::vector<std::uint8_t> encoded(ggml_type type, const std::vector<float>& values,
-                                  std::int64_t k) {
-    const auto rows = static_cast<std::int64_t>(values.size()) / k;
-    std::vector<std::uint8_t> out(ggml_row_size(type, k) * static_cast<std::size_t>(rows));
-    ggml_quantize_chunk(type, values.data(), out.data(), 0, rows, k, nullptr);
-    return out;
 }
 
 std::string layer_name(int layer) { return "blk." + std::to_string(layer) + "."; }

@@ -1,7 +1,7 @@
 // Whole families of models, built with ggml's own builder as engines build them: every value that
 // an engine and Catena's steps produce, judged one by one.
 #include "families.hpp"
-#include "../engine.hpp"
+#include "engine.hpp"
 
 #include "catena_test/catch.hpp"
 

@@ -1,5 +1,7 @@
 #include "network.hpp"
 
+#include "numbers.hpp"
+
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -23,24 +25,13 @@ unsigned seed_of(const std::string& name, unsigned variant) {
 
 std::vector<float> random_numbers(unsigned seed, std::int64_t count, float mean, float spread) {
     std::mt19937 engine(seed);
-    std::vector<float> out(static_cast<std::size_t>(count));
-    for (float& x : out)
-        x = mean + spread * (static_cast<float>(engine() >> 8) / 8388608.0f - 1.0f);
-    return out;
+    return numbers(engine, count, spread, mean);
 }
 
 template <class T>
 std::vector<std::uint8_t> bytes_of(const std::vector<T>& values) {
     std::vector<std::uint8_t> out(values.size() * sizeof(T));
     std::memcpy(out.data(), values.data(), out.size());
-    return out;
-}
-
-std::vector<std::uint8_t> encoded(ggml_type type, const std::vector<float>& values,
-                                  std::int64_t k) {
-    const auto rows = static_cast<std::int64_t>(values.size()) / k;
-    std::vector<std::uint8_t> out(ggml_row_size(type, k) * static_cast<std::size_t>(rows));
-    ggml_quantize_chunk(type, values.data(), out.data(), 0, rows, k, nullptr);
     return out;
 }
 

@@ -2,7 +2,7 @@
 // named, and the parts that families share, in the order in which llama.cpp builds them.
 #pragma once
 
-#include "../built.hpp"
+#include "built.hpp"
 
 #include <ggml-alloc.h>
 
