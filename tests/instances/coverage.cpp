@@ -68,9 +68,10 @@ bool legal(const picked& best, const row& r, const product_problem& p, const arc
         good = good && results > 0 && results * weight_rows(m) == best.band_rows;
         if (m.epilogue.has(epilogue_part::glu))
             good = good && r.policy.visit([](const auto& n) { return n.rows % 2 == 0; });
-        if (m.epilogue.has(epilogue_part::quantize))
-            good = good && results % 32 == 0 &&
-                   (results <= max_requantized_rows || p.needs.kind == skeleton::matmul);
+        const bool quantizes = m.epilogue.has(epilogue_part::quantize);
+        if (quantizes) good = good && results % 32 == 0;
+        if ((quantizes || combined(p)) && p.needs.kind == skeleton::matvec)
+            good = good && results <= max_finished_rows;
     }
     return good;
 }

@@ -76,8 +76,8 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     matvec_policy one = with_rows(2);
     one.columns = 1, one.activation = activation_source::shared;
     const row r = finishing(one), several = finishing(with_rows(2));
-    const auto summed = [](std::int64_t slots, std::int64_t tokens) {
-        problem_member m = member(512, epilogue_set::of(epilogue_part::combine));
+    const auto summed = [](std::int64_t slots, std::int64_t tokens, std::int64_t rows = 512) {
+        problem_member m = member(rows, epilogue_set::of(epilogue_part::combine));
         m.experts = 64;
         product_problem p = finished(512, {m}, slots * tokens);
         p.expert = true;
@@ -94,10 +94,12 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     product_problem apart = summed(8, 2);
     apart.needs.epilogue = apart.member[0].epilogue = {};
     CHECK(shared_bytes(r, summed(8, 2)) - shared_bytes(r, apart) ==
-          7 * shared_column_bytes(inner_product::dp4a, 512));
+          7 * shared_column_bytes(inner_product::dp4a, 512) + 8 * 4 * max_finished_rows);
     CHECK(blocks_of(r, summed(8, 2), 8) == 2 * 512 / 8);
     CHECK(blocks_of(r, apart, 8) == 16 * 512 / 8);
-    CHECK(blocks_of(r, summed(8, 2), band_of(r, summed(8, 2))) <= toy_arch.sms);
+    CHECK(blocks_of(r, summed(8, 1), band_of(r, summed(8, 1))) == toy_arch.sms);
+    CHECK(band_of(r, summed(8, 2)) == max_finished_rows);
+    CHECK(band_of(r, summed(8, 1, 40)) == 10);  // 4 warps, which share the slots' rows
     CHECK(bytes_of(apart) - bytes_of(summed(8, 2)) == (16 - 2) * 512 * 4 - 16 * 4);
 }
 
@@ -118,8 +120,8 @@ TEST_CASE("the results of a band meet in shared memory", "[epilogues]") {
         return shared_bytes(r, finished(512, {member(64, parts)}, columns));
     };
     CHECK(bytes(glu, 2) == bytes({}, 2));
-    CHECK(bytes(quantized, 1) == bytes({}, 1) + 4 * max_requantized_rows);
-    CHECK(bytes(quantized, 2) == bytes({}, 2) + 2 * 4 * max_requantized_rows);
+    CHECK(bytes(quantized, 1) == bytes({}, 1) + 4 * max_finished_rows);
+    CHECK(bytes(quantized, 2) == bytes({}, 2) + 2 * 4 * max_finished_rows);
     product_problem experts = finished(512, {member(64, quantized)}, 16);
     experts.expert = true;
     experts.tokens = 2;
@@ -148,11 +150,11 @@ TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet"
     CHECK(band_of(r, finished(1024, {member(32, quantized)})) == 32);
     CHECK(band_of(r, finished(1024, {member(32, glu | quantized)})) == 64);
     CHECK(band_of(r, finished(1024, {member(640), member(32, quantized)})) == 64);
-    CHECK(band_of(r, finished(1024, {member(32 * 1024, quantized)})) == max_requantized_rows);
+    CHECK(band_of(r, finished(1024, {member(32 * 1024, quantized)})) == max_finished_rows);
     CHECK(band_of(r, finished(1024, {member(32 * 1024, glu | quantized)})) ==
-          2 * max_requantized_rows);
+          2 * max_finished_rows);
     CHECK(band_of(r, finished(1024, {member(32 * 1024, glu | quantized), member(32, quantized)})) ==
-          max_requantized_rows);
+          max_finished_rows);
     // 12 warps take 36 rows in turn: the blocks come first.
     matvec_policy odd = with_rows(3);
     odd.threads = 384;
@@ -180,7 +182,8 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(us(few) < narrow);
     CHECK(config_of(r, few, toy_arch, band_of(r, few)).shared_bytes > shared_bytes(r, few));
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
-    CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more blocks than SMs
+    CHECK(threads(finished(1024, {member(256, quantized)})) == 256);  // 2 blocks on an SM, of 4
+    CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more than an SM holds
     r.policy.matvec().placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);
 }

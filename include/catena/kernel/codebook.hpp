@@ -63,6 +63,59 @@ CATENA_FN looked_up look_up(X& x, unsigned nibbles) {
     return {static_cast<unsigned>(level[0]), static_cast<unsigned>(level[1])};
 }
 
+/// Sixteen int8 as sums of two. A permute copies one of eight bytes, or that byte's sign where the
+/// top bit of the nibble that chooses it is set. So level n of the first eight is byte n of `first`
+/// plus the sign of byte n of `last`, and level 8 + n the sign of `first` plus the byte of `last`.
+struct summed_table {
+    unsigned first[2], last[2];
+};
+
+constexpr summed_table summed(const std::int8_t (&levels)[16]) {
+    summed_table t{};
+    for (int n = 0; n < 8; ++n) {
+        bool found = false;
+        for (int signs = 0; signs < 4; ++signs) {
+            const int first = levels[n] + signs / 2, last = levels[8 + n] + signs % 2;
+            if (found || first > 127 || last > 127) continue;
+            if ((first < 0) != (signs % 2 == 1) || (last < 0) != (signs / 2 == 1)) continue;
+            t.first[n / 4] |= static_cast<unsigned>(first & 0xff) << n % 4 * 8;
+            t.last[n / 4] |= static_cast<unsigned>(last & 0xff) << n % 4 * 8;
+            found = true;
+        }
+        if (!found) throw "these levels are no sums of a byte and a sign";
+    }
+    return t;
+}
+
+/// The levels of a word's nibbles as two summands, in their sequence.
+template <summed_table Table, class X>
+CATENA_FN void look_up_summands(X& x, unsigned nibbles, int (&first)[2], int (&last)[2]) {
+    const unsigned other = nibbles ^ 0x88888888u;
+    CATENA_UNROLL
+    for (int i = 0; i < 2; ++i) {
+        first[i] =
+            static_cast<int>(x.permute(kept<Table.first[0]>(), Table.first[1], nibbles >> 16 * i));
+        last[i] =
+            static_cast<int>(x.permute(kept<Table.last[0]>(), Table.last[1], other >> 16 * i));
+    }
+}
+
+/// The summands of a group whose 32 nibbles lie in 16 bytes of its block, from byte `at` on: a word
+/// has those of words i and 4 + i in turn.
+template <format F, summed_table Table, class X>
+CATENA_FN void look_up_group_summands(X& x, const std::byte* block, int at,
+                                      int (&q)[2][group_words]) {
+    unsigned word[4];
+    load_words<F>(x, block, at, word);
+    CATENA_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        int first[2], last[2];
+        look_up_summands<Table>(x, word[i], first, last);
+        q[0][i] = first[0], q[0][4 + i] = first[1];
+        q[1][i] = last[0], q[1][4 + i] = last[1];
+    }
+}
+
 /// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes of its block, from byte
 /// `at` on, values 0 .. 15 in the low ones and 16 .. 31 in the high ones.
 template <format F, table16 Table, int N, class X>

@@ -79,6 +79,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             return excess_of<F>;
     }();
     static constexpr int step = warp_values;
+    /// With more columns the second dp4a of each word costs more than the sums save.
+    static constexpr bool sums = has_summands<F> && P.columns == 1;
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
@@ -103,16 +105,18 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     CATENA_FN void add_step(X& x, const std::byte* const (&row)[P.rows], const std::byte* q8_1,
                             const matvec_columns& u) {
         const int group = x.lane() % block_groups<F>;
-        int w[P.rows][group_words];
+        int w[P.rows][sums ? 2 : 1][group_words];
         group_scales<parts, form::mins> scales[P.rows];
         CATENA_UNROLL
         for (int r = 0; r < P.rows; ++r) {
-            if constexpr (has_transposed<F>)
-                form::transposed_words(x, row[r], group, w[r]);
+            if constexpr (sums)
+                form::summands(x, row[r], group, w[r]);
+            else if constexpr (has_transposed<F>)
+                form::transposed_words(x, row[r], group, w[r][0]);
             else if constexpr (has_order<F>)
-                words_of_eights<F, false>(x, row[r], group, 0, w[r]);
+                words_of_eights<F, false>(x, row[r], group, 0, w[r][0]);
             else
-                raw_words<F>(x, row[r], group, 0, w[r]);
+                raw_words<F>(x, row[r], group, 0, w[r][0]);
             scales[r] = weights_of<F>(x, row[r], group);
         }
         CATENA_UNROLL
@@ -127,7 +131,12 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                 int& t = total[i / words_of_part];
                 if constexpr (form::mins || excess != 0) t = x.dp4a(0x01010101, q[i], t);
             }
-            if constexpr (has_transposed<F>) {
+            if constexpr (sums) {
+                CATENA_UNROLL
+                for (int i = 0; i < 4; ++i)
+                    permute_pair<in_turn.there[0], in_turn.there[1]>(
+                        x, q[form::word_of_summands(i, 0)], q[form::word_of_summands(i, 1)]);
+            } else if constexpr (has_transposed<F>) {
                 transpose(x, q[0], q[1], q[2], q[3]);
                 transpose(x, q[4], q[5], q[6], q[7]);
             } else if constexpr (has_order<F>) {
@@ -146,7 +155,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                 CATENA_UNROLL
                 for (int i = 0; i < group_words; ++i) {
                     int& t = dot[i / words_of_part];
-                    t = x.dp4a(w[r][i], q[i], t);
+                    for (const auto& summand : w[r]) t = x.dp4a(summand[i], q[i], t);
                 }
                 real products[parts];
                 CATENA_UNROLL

@@ -28,8 +28,9 @@ struct matvec_band {
     int picked = 0;  ///< its matrix; dense: 0; -1: there is none; combined: of the slot that
                      ///< has the lane's number
     int expert = 0;  ///< the same of the slot whose results are finished
-    real weight{0}, sum{0};     ///< combined: of the lane's slot; of the slots so far
-    float* finished = nullptr;  ///< [columns][rows of the block], shared, for what is quantized
+    real weight{0};  ///< combined: of the lane's slot
+    float* finished = nullptr;  ///< [columns or slots][max_finished_rows], shared: results of the
+                                ///< block that are still to be added up or quantized
 };
 
 /// The matrix that the ids pick, or the token's number. It may not be there.
@@ -77,6 +78,13 @@ struct asked_operands {
     real bias{-0.0f}, up_bias{-0.0f}, residual{-0.0f};
 };
 
+template <class X>
+CATENA_FN real residual_of(X& x, const matvec_band& b, int row, int column) {
+    const matvec_member& m = *b.member;
+    if (m.residual == nullptr) return real{-0.0f};
+    return x.load(row_of(m.residual, column_at(b, column, m.residual_nb1, m.residual_nb2), row));
+}
+
 /// Asks for that of one result, all at once. Where there is no such expert the bias is NaN, and so
 /// is the result, which is not overlooked.
 template <bool Pairs, bool Combines, bool Routes, class X>
@@ -90,18 +98,25 @@ CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, i
         if (Pairs && m.up_bias != nullptr) asked.up_bias = x.load(row_of(m.up_bias, at, row));
     }
     if (b.expert < 0) asked.bias = from_bits(f32_nan_bits);
-    if (m.residual != nullptr && (!Combines || slot + 1 == b.slots))
-        asked.residual =
-            x.load(row_of(m.residual, column_at(b, column, m.residual_nb1, m.residual_nb2), row));
+    if (!(Combines && a.combined)) asked.residual = residual_of(x, b, row, column);
     return asked;
+}
+
+/// Writes a result where it is wanted.
+template <class X>
+CATENA_FN void write(X& x, const matvec_band& b, int row, int column, real v) {
+    const matvec_member& m = *b.member;
+    if (m.dst != nullptr)
+        x.store(row_of(m.dst, column_at(b, column, m.dst_nb1, m.dst_nb2), row), v);
+    if (m.q8_1 != nullptr) x.store(b.finished + column * max_finished_rows + row - b.first_row, v);
 }
 
 /// One result: the product `v` of a row and a column of the band, or of one slot of those that are
 /// added up, times `weight`; of a GLU `v` is the gate's, `up` the value's. `Twice`: this code is
 /// there more than once in a kernel. `Pairs`: the policy takes the two matrices of a GLU.
 template <bool Twice, bool Pairs, bool Combines, bool Routes, class X>
-CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int column, int slot,
-                      real weight, const asked_operands& asked, real v, real up) {
+CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row, int column,
+                      int slot, real weight, const asked_operands& asked, real v, real up) {
     const matvec_member& m = *b.member;
     v = v * real{m.scale};
     if (m.factor != nullptr) {
@@ -116,17 +131,33 @@ CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int c
     if (pair || m.function != gate_function::none)
         v = gated_on<Twice>(x, m.function, v, up, m.alpha, m.limit);
     if constexpr (has_ops<X>) v = apply_own(x, m.own, v);
-    if (Combines && a.combined) {
-        v = v * weight;
-        b.sum = slot == 0 ? v : b.sum + v;
-        if (slot + 1 < b.slots) return;
-        v = b.sum;
+    if (Combines && a.combined)
+        x.store(b.finished + slot * max_finished_rows + row - b.first_row, v * weight);
+    else
+        write(x, b, row, column, v + asked.residual);
+}
+
+/// Adds up the slots' results of the block's rows, which its warps have shared: each row by one
+/// thread, in the order of the slots.
+template <class X>
+CATENA_FN void add_slots(X& x, const matvec_band& b) {
+    int row = b.first_row + x.thread();
+    real residual{-0.0f};
+    if (row < b.end_row) residual = residual_of(x, b, row, 0);  // on its way while others finish
+    x.sync();
+    CATENA_NO_UNROLL
+    while (row < b.end_row) {
+        const float* of_row = b.finished + row - b.first_row;
+        real sum = x.load(of_row);
+        CATENA_NO_UNROLL
+        for (int slot = 1; slot < b.slots; ++slot) {
+            of_row += max_finished_rows;
+            sum = sum + x.load(of_row);
+        }
+        write(x, b, row, 0, sum + residual);
+        row += x.threads();
+        if (row < b.end_row) residual = residual_of(x, b, row, 0);
     }
-    v = v + asked.residual;
-    if (m.dst != nullptr)
-        x.store(row_of(m.dst, column_at(b, column, m.dst_nb1, m.dst_nb2), row), v);
-    if (m.q8_1 != nullptr)
-        x.store(b.finished + column * (b.end_row - b.first_row) + row - b.first_row, v);
 }
 
 /// Rows of a band of so many that each block has, of a cluster of 1, 2, 4 or 8.
@@ -175,7 +206,7 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
         CATENA_NO_UNROLL
         for (int first = x.warp() * warp_size; first < rows; first += x.threads()) {
             const quantized_value z =
-                quantize(x, real{x.load(b.finished + c * rows + first + x.lane())});
+                quantize(x, real{x.load(b.finished + c * max_finished_rows + first + x.lane())});
             const block_place place = place_of_q8_1(to + (b.first_row + first) / 32u * q8_1_bytes);
             if (x.lane() == 0) x.store(reinterpret_cast<float*>(place.scales), z.d);
             x.store(reinterpret_cast<std::int8_t*>(place.values + x.lane()), z.q);

@@ -134,9 +134,9 @@ CATENA_FN constexpr int slots_added(const matvec_policy& p) {
     return adds ? warp_size : 1;
 }
 
-/// Results of one column that a block quantizes in its epilogue, at most: they meet in shared
-/// memory.
-inline constexpr int max_requantized_rows = 128;
+/// Results of one column or slot that meet in a block's shared memory, at most: those that its
+/// epilogue adds up or quantizes.
+inline constexpr int max_finished_rows = 128;
 
 // ---- matmul ----
 
@@ -289,7 +289,8 @@ constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set we
     if (p.activation == activation_source::shared)
         bytes += columns * shared_column_bytes(p.product, k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
-    if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;
+    if (used.has(epilogue_part::quantize) || used.has(epilogue_part::combine))
+        bytes += columns * max_finished_rows * 4;
     return round_up(bytes, 16);
 }
 constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,

@@ -4,10 +4,10 @@
 //
 // Work is dealt in bands: a block owns `band_rows` rows of one member, or its share of them in a
 // cluster; its warps take `P.rows` rows at a time in turn; of a GLU's two matrices, half as many
-// each. Where a token's slots are added up, they take the same rows of each slot's matrix one after
-// the other. A stage holds the same piece of K of those rows. How a piece is multiplied, and in
-// which order, is the inner product's alone (kernel/product.hpp): rows, columns, pieces, stages and
-// copy methods do not change it. Then each lane finishes its results (kernel/epilogue.hpp).
+// each. Where a token's slots are added up, the rows of all slots' matrices are dealt so, one slot
+// after the other. A stage holds the same piece of K of those rows. How a piece is multiplied, and
+// in which order, is the inner product's alone (kernel/product.hpp): rows, columns, pieces, stages
+// and copy methods do not change it. Then each lane finishes its results (kernel/epilogue.hpp).
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -108,8 +108,8 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     int bytes = shared ? before + from.count * column_bytes : 0;
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
     std::byte* to = x.template shared<std::byte>(bytes);
-    if (b.member->q8_1 != nullptr)
-        b.finished = x.template shared<float>(b.columns * max_requantized_rows);
+    if (b.member->q8_1 != nullptr || (combines<P> && a.combined))
+        b.finished = x.template shared<float>(b.columns * b.slots * max_finished_rows);
     if constexpr (P.placement != norm_placement::producer) prefetch_weight(x, a);
     if constexpr (makes || !shared) {
         if (a.weights_early) x.grid_wait();
@@ -158,14 +158,17 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         return expert > 0 ? expert : 0;
     };
     const auto matrix_of = [&](int slot) { return matrix + distance(there(slot), m.expert_bytes); };
-    const matvec_place<P> begin{
-        .k = a.k,
-        .turn = (b.first_row + (splits ? 0 : team_row)) * static_cast<int>(walk::turns),
-        .end_row = b.end_row,
-        .rows_on = warp_teams(P, x.warps()) * warp_rows,
-        .slots = b.slots,
-        .slice = splits ? x.warp() % warp_slices(P) : 0,
-        .left = a.k};
+    constexpr auto numbers = static_cast<int>(walk::numbers);
+    const int rows = b.end_row - b.first_row;
+    matvec_place<P> begin{.k = a.k,
+                          .turn = (b.first_row + (splits ? 0 : team_row)) * numbers,
+                          .on = warp_teams(P, x.warps()) * warp_rows * numbers,
+                          .back = (rows + warp_rows - 1) / warp_rows * warp_rows * numbers - 1,
+                          .end_row = b.end_row,
+                          .slots = rows > 0 ? b.slots : 0,
+                          .slice = splits ? x.warp() % warp_slices(P) : 0,
+                          .left = a.k};
+    begin.settle();
     const auto walk_of = [&](int row) {
         return walk{begin, m.row_bytes, behind + (row < warp_rows ? row : row - warp_rows), 0};
     };
@@ -392,6 +395,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     format_list<W>::visit(several<W> ? member.type : first_format<W>, [&]<format F> {
         multiply_band<P, F, room, several<W>>(x, a, b, stream, own_columns, stages);
     });
+    if (combines<P> && a.combined) add_slots(x, b);
     if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
     reaches(x, phase::end);
 }

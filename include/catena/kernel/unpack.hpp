@@ -58,6 +58,14 @@ inline constexpr int group_words = 8;
 ///     static void transposed_words(X& x, const std::byte* block, int group,
 ///                                  int (&q)[group_words]);
 ///
+/// And where values are looked up in a table that costs less as a sum: all words of a group as two
+/// summands, of which a dp4a multiplies each with the activation. The bytes of two words, which
+/// `word_of_summands` tells for i = 0 .. 3, stand in turn; dp4a then permutes the activation.
+///
+///     template <class X>
+///     static void summands(X& x, const std::byte* block, int group, int (&q)[2][group_words]);
+///     static constexpr int word_of_summands(int i, int word);
+///
 /// And where a scale of 16 values is a factor of the block times an integer so small that q times
 /// it is an int8, words may be multiplied before a tensor core adds their products. A min then is a
 /// factor times an int8 too, and `rest` that int8 four times; without mins it is the format's own.
@@ -109,6 +117,11 @@ inline constexpr int excess_of = [] {
 template <format F>
 inline constexpr bool has_transposed = requires {
     unpack<F>::transposed_excess;
+};
+
+template <format F>
+inline constexpr bool has_summands = requires {
+    unpack<F>::word_of_summands(0, 0);
 };
 
 /// Words as `unpack<F>::words` gives them, each byte too large by excess_of<F>.

@@ -1,7 +1,8 @@
-// A warp's way through its part of a band: piece by piece of K, where slots are added up the same
-// rows of the next slot's matrix, then the next group of P.rows weight rows. Each of the first
-// lanes follows one row of the group and brings its slices, so that what a fill costs does not grow
-// with the rows. The warps of a team share the rows, and each brings its part of them for all.
+// A warp's way through its part of a band: piece by piece of K, then the next group of P.rows
+// weight rows; where slots are added up, behind the band's rows of one slot's matrix come those of
+// the next. Each of the first lanes follows one row of the group and brings its slices, so that
+// what a fill costs does not grow with the rows. The warps of a team share the rows, and each
+// brings its part of them for all.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -36,20 +37,27 @@ CATENA_FN int followed_row(X& x) {
 /// Where a warp is in its part of a band.
 template <matvec_policy P>
 struct matvec_place {
-    static constexpr unsigned turns = slots_added(P);    ///< of a row, at most
+    /// Numbers of slots beside a row: one more than there are, for the end.
+    static constexpr unsigned numbers = combines<P> ? 2 * slots_added(P) : 1;
     static constexpr int turn_values = stage_values(P);  ///< of all warps of a team
 
     int k;
     int turn;     ///< first row of the group, and the slot: one register has both
+    int on;       ///< to the warp's next group
+    int back;     ///< from behind the band's rows to the same rows of the next slot
     int end_row;  ///< of the band
-    int rows_on;  ///< to the warp's next group
-    int slots;    ///< that are added up
+    int slots;    ///< that are added up; of a band without rows 0
     int slice;    ///< the warp's piece among those of its team; alone: 0
     int left;     ///< values of the row from the team's pieces on
 
-    CATENA_FN int row() const { return static_cast<int>(static_cast<unsigned>(turn) / turns); }
-    CATENA_FN int slot() const { return static_cast<int>(static_cast<unsigned>(turn) % turns); }
-    CATENA_FN bool done() const { return row() >= end_row; }
+    CATENA_FN int row() const { return static_cast<int>(static_cast<unsigned>(turn) / numbers); }
+    CATENA_FN int slot() const { return static_cast<int>(static_cast<unsigned>(turn) % numbers); }
+    CATENA_FN bool done() const { return combines<P> ? slot() >= slots : row() >= end_row; }
+    /// Finds the group where `turn` lies behind the band's rows.
+    CATENA_FN void settle() {
+        if constexpr (combines<P>)
+            while (!done() && row() >= end_row) turn -= back;
+    }
     /// First value of the warp's piece.
     CATENA_FN int first() const { return k - left + slice * P.piece; }
     /// None, or less, where a row's last pieces are fewer than the warps of a team.
@@ -65,10 +73,8 @@ struct matvec_place {
             return;
         }
         left = k;
-        if (combines<P> && slot() + 1 < slots)
-            ++turn;
-        else
-            turn = (row() + rows_on) * static_cast<int>(turns);
+        turn += on;
+        settle();
     }
 };
 
@@ -101,10 +107,10 @@ struct matvec_walk : matvec_place<P> {
     CATENA_FN void next(Of matrix_of) {
         const bool last = this->last_piece();
         matvec_place<P>::next();
-        if (last)
-            start_group(matrix_of);
-        else
+        if (!last)
             at += turn_bytes;
+        else if (!this->done())
+            start_group(matrix_of);
     }
 };
 

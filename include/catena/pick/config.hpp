@@ -53,10 +53,14 @@ constexpr int registers_of(const row& r, const arch& a) {
     return bound < usual ? bound : usual;
 }
 
+/// Slots of a token whose results a launch adds up.
+constexpr std::int64_t slots_summed(const product_problem& p) {
+    return combined(p) ? slots_of(p) : 1;
+}
+
 /// Columns whose activation a block holds: an expert block works on one, or on those of all slots.
 constexpr std::int64_t block_columns(const product_problem& p) {
-    if (combined(p)) return slots_of(p);
-    return p.expert ? 1 : p.columns;
+    return p.expert ? slots_summed(p) : p.columns;
 }
 
 constexpr std::int64_t shared_bytes(const row& r, const row_problem&) {
@@ -94,18 +98,19 @@ struct band_limits {
     std::int64_t unit = 1, most = 1 << 30;
 };
 
-/// Every warp of a block has rows; results that are quantized come in whole blocks, and fit where
-/// they meet.
+/// Every warp of a block has rows, of some slot where slots are added up. Results that are
+/// quantized come in whole blocks. These and those that are added up fit where they meet.
 constexpr band_limits band_limits_of(const matvec_policy& n, const product_problem& p) {
     band_limits out;
-    const std::int64_t turn = std::int64_t{warp_teams(n, n.threads / warp_size)} * n.rows;
-    if (turn > 0) out.unit = turn;
+    const int teams = combined(p) ? 1 : warp_teams(n, n.threads / warp_size);
+    if (teams * n.rows > 0) out.unit = std::int64_t{teams} * n.rows;
     const int block = info(format::q8_1).block_elements;
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
-        if (!m.epilogue.has(epilogue_part::quantize)) continue;
-        out.unit = round_up(out.unit, block * weight_rows(m));
-        const std::int64_t most = max_requantized_rows * weight_rows(m);
+        const bool quantizes = m.epilogue.has(epilogue_part::quantize);
+        if (!quantizes && !combined(p)) continue;
+        if (quantizes) out.unit = round_up(out.unit, block * weight_rows(m));
+        const std::int64_t most = max_finished_rows * weight_rows(m);
         if (most < out.most) out.most = most;
     }
     return out;
@@ -252,8 +257,8 @@ constexpr int blocks_of_tile(const row& r, const product_problem& p, const arch&
 
 /// How blocks share bands. Quantized results come in bands of 32, so there may be few, and SMs
 /// without a band keep no bytes in flight. If GPU and policy have clusters, the blocks of a cluster
-/// share a band, as many as there are SMs for. Then a block gets the warps of all blocks that its
-/// SM could hold. One warp sums a whole row, so the bits do not change.
+/// share a band, as many as there are SMs for. Then the blocks of an SM get the warps of all blocks
+/// that it could hold. One warp sums a whole row, so the bits do not change.
 constexpr band_share share_of(const row& r, const product_problem& p, const arch& a,
                               std::int32_t band, int resident) {
     band_share out;
@@ -264,21 +269,22 @@ constexpr band_share share_of(const row& r, const product_problem& p, const arch
     const matvec_policy& n = r.policy.matvec();
     if (n.placement != norm_placement::producer) return out;
     const std::int64_t bands = blocks_of(r, p, band);
-    if (bands > a.sms) return out;
-    int turns = band / (warp_teams(n, n.threads / warp_size) * n.rows);
+    const int teams = warp_teams(n, n.threads / warp_size);
+    const int groups = band / n.rows, of_block = combined(p) ? 1 : teams;
     const int most = n.cluster < a.cluster_blocks ? n.cluster : a.cluster_blocks;
     int cluster = 1;
-    while (2 * cluster <= most && turns % (2 * cluster) == 0 && 2 * cluster * bands <= a.sms)
+    while (2 * cluster <= most && groups % (2 * cluster * of_block) == 0 &&
+           2 * cluster * bands <= a.sms)
         cluster *= 2;
     // A cluster of two gains less than its barriers take.
-    if (cluster > 2 && p.needs.epilogue.has(epilogue_part::quantize))
-        out.cluster = cluster, turns /= cluster;
-    const auto at_most = [&out](int width) {
-        if (width < out.width) out.width = width;
+    if (cluster > 2 && p.needs.epilogue.has(epilogue_part::quantize)) out.cluster = cluster;
+    const auto at_most = [&out](std::int64_t width) {
+        if (width < out.width) out.width = static_cast<int>(width);
     };
+    const std::int64_t of_sm = quotient(bands * out.cluster + a.sms - 1, a.sms);
     out.width = n.min_blocks;  // the launch bounds hold these
-    at_most(resident);
-    at_most(turns);
+    at_most(quotient(resident, of_sm));
+    at_most(quotient(groups / out.cluster * slots_summed(p) + teams - 1, teams));
     at_most(a.max_threads_per_block / n.threads);
     if (out.width < 1) out.width = 1;
     return out;

@@ -10,6 +10,7 @@
 namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr table16 iq4_table = table16_of(iq4_levels);
+inline constexpr summed_table iq4_sums = summed(iq4_levels);
 
 template <>
 struct unpack<format::iq4_nl> {
@@ -19,6 +20,12 @@ struct unpack<format::iq4_nl> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         look_up_group<format::iq4_nl, iq4_table>(x, block, 2, first, q);
+    }
+
+    CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
+    template <class X>
+    CATENA_FN static void summands(X& x, const std::byte* block, int, int (&q)[2][group_words]) {
+        look_up_group_summands<format::iq4_nl, iq4_sums>(x, block, 2, q);
     }
 
     template <class X>
@@ -35,6 +42,13 @@ struct unpack<format::iq4_xs> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         look_up_group<format::iq4_xs, iq4_table>(x, block, 8 + 16 * group, first, q);
+    }
+
+    CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
+    template <class X>
+    CATENA_FN static void summands(X& x, const std::byte* block, int group,
+                                   int (&q)[2][group_words]) {
+        look_up_group_summands<format::iq4_xs, iq4_sums>(x, block, 8 + 16 * group, q);
     }
 
     template <class X>

@@ -10,6 +10,7 @@
 namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr table16 e2m1_table = table16_of(doubled_e2m1);
+inline constexpr summed_table e2m1_sums = summed(doubled_e2m1);
 
 template <>
 struct unpack<format::mxfp4> {
@@ -19,6 +20,12 @@ struct unpack<format::mxfp4> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         look_up_group<format::mxfp4, e2m1_table>(x, block, 1, first, q);
+    }
+
+    CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
+    template <class X>
+    CATENA_FN static void summands(X& x, const std::byte* block, int, int (&q)[2][group_words]) {
+        look_up_group_summands<format::mxfp4, e2m1_sums>(x, block, 1, q);
     }
 
     template <class X>
@@ -47,6 +54,25 @@ struct unpack<format::nvfp4> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         words_of_eights<format::nvfp4>(x, block, group, first, q);
+    }
+
+    CATENA_FN static constexpr int word_of_summands(int i, int word) {
+        return word_of_eight(i, word);
+    }
+    template <class X>
+    CATENA_FN static void summands(X& x, const std::byte* block, int group,
+                                   int (&q)[2][group_words]) {
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            int first[2], last[2];
+            look_up_summands<e2m1_sums>(x, load_as<unsigned>(x, block + 4 + 16 * group + 4 * i),
+                                        first, last);
+            CATENA_UNROLL
+            for (int word = 0; word < 2; ++word) {
+                q[0][word_of_eight(i, word)] = first[word];
+                q[1][word_of_eight(i, word)] = last[word];
+            }
+        }
     }
 
     template <class X>

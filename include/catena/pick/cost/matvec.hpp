@@ -23,18 +23,19 @@ struct matvec_share {
 /// does not fill it.
 constexpr double filled_rows(const product_problem& p, int member, std::int32_t band) {
     const problem_member& m = p.member[member];
-    const std::int64_t times = times_of(p, m) * (combined(p) ? slots_of(p) : 1);
+    const std::int64_t times = times_of(p, m) * slots_summed(p);
     return static_cast<double>(bands_of(m, band)) * band * static_cast<double>(times);
 }
 
 /// Blocks of the next launch that find room beside those of this one, for each of this one. Ids
 /// are there only after the wait: so nobody fetches experts ahead.
 constexpr double overlap_of(const row& r, const product_problem& p, const arch& a, double blocks,
-                            bool in_turns) {
+                            int width, bool in_turns) {
     if (!a.dependent_launch || in_turns || p.expert) return 0;
     row any = r;  // the limit of blocks that make a norm is one of a launch, not of an SM
     any.policy.matvec().placement = norm_placement::producer;
-    const double room = static_cast<double>(a.sms) * blocks_per_sm(any, a, shared_bytes(r, p));
+    const double room =
+        static_cast<double>(a.sms) * (blocks_per_sm(any, a, shared_bytes(r, p)) / width);
     const double free = (room - blocks) / blocks;
     return free < 0 ? 0 : free > 1 ? 1 : free;
 }
@@ -50,17 +51,17 @@ constexpr matvec_share share_of_matvec(const row& r, const product_problem& p, c
         out.weights += rows * static_cast<double>(row_bytes(p.member[i].type, p.k));
     }
     out.blocks = static_cast<double>(blocks_of(r, p, band)) * share.cluster;
-    const double most = units(out.blocks, a.sms), waves = units(most, per_sm);
+    const double most = units(out.blocks, a.sms), waves = units(most * share.width, per_sm);
     out.of_sm = most / out.blocks;
     out.warps = static_cast<double>(n.threads / warp_size) * share.width;
     const double teams = out.warps / warp_slices(n);
-    const double of_warp =
-        units(static_cast<double>(band) / share.cluster / n.rows, teams < 1 ? 1 : teams);
-    out.groups = waves * of_warp * static_cast<double>(combined(p) ? slots_of(p) : 1);
+    const double of_block = units(static_cast<double>(band) / share.cluster, n.rows);
+    out.groups =
+        waves * units(of_block * static_cast<double>(slots_summed(p)), teams < 1 ? 1 : teams);
     out.turns = units(static_cast<double>(p.k), static_cast<double>(stage_values(n)));
     const double stages = out.groups * out.turns;
     out.ahead = n.stages - 1 < stages ? (n.stages - 1) / stages : 1;
-    out.overlap = overlap_of(r, p, a, out.blocks, waves > 1);
+    out.overlap = overlap_of(r, p, a, out.blocks, share.width, waves > 1);
     return out;
 }
 
@@ -190,6 +191,12 @@ constexpr double unfilled_us(const product_problem& p, const arch& a, const matv
     return ring > head_start_us ? ring - head_start_us : 0;
 }
 
+/// Slots are added up behind the last product: warps meet, and a thread reads a row's results one
+/// after the other. Predicted: 60 cycles to meet, 30 for each.
+constexpr double slots_us(const product_problem& p, const arch& a) {
+    return combined(p) ? (60 + 30 * static_cast<double>(slots_of(p))) / a.cycles_per_us : 0;
+}
+
 /// How long one block sorts all experts for later readers, while the others multiply.
 constexpr double sorted_us(const matvec_policy& n, const product_problem& p, double warps,
                            const cost_constants& c) {
@@ -209,12 +216,13 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
     const bool free = n.product == inner_product::mma && met > 1;
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
-    const bool clustered = share_of(r, p, a, band, per_sm).cluster > 1;
+    const band_share share = share_of(r, p, a, band, per_sm);
     const double all =
-        (clustered ? cluster_us : 0) +
+        (share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) +
         overlapped(way, has.weights / a.bytes_per_us - unfilled, c) * (1 + spare_share * spare);
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
-    const double beside = writes ? norm_us(n, p) : sorted_us(n, p, has.warps * per_sm, c);
+    const double beside =
+        writes ? norm_us(n, p) : sorted_us(n, p, has.warps * (per_sm / share.width), c);
     return all > beside ? all : beside;
 }
 

@@ -234,10 +234,14 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
                "is written for several columns", a.columns, "the norm");
     epilogue_set used;
+    if (a.combined) used = used | epilogue_part::combine;
     for (std::int32_t i = 0; i < a.members; ++i) {
         const matvec_member& m = a.member[i];
         const std::int64_t own = band_results(a, m);
         limit_member(rules, a, m, 8);
+        rules.must(!a.combined || m.experts > 0, "are added up in a matrix of all tokens", i,
+                   "slots");
+        if (a.combined) rules.at_most(own, max_finished_rows, "added-up results of a band");
         rules.multiple(own, rules.cluster(), "results of a band");
         rules.must(m.up == nullptr || p.rows % 2 == 0, "are nothing that its row can do", p.rows,
                    "two matrices");
@@ -246,7 +250,7 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
         used = used | epilogue_part::quantize;
         rules.multiple(m.rows, scaled_together, "results");
         rules.multiple(own, scaled_together, "results of a band");
-        rules.at_most(own, max_requantized_rows, "quantized results of a band");
+        rules.at_most(own, max_finished_rows, "quantized results of a band");
     }
     const std::int64_t width = std::max<std::int64_t>(rules.width(p.threads), 1);
     matvec_policy wide = p;
