@@ -76,7 +76,7 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     matvec_policy one = with_rows(2);
     one.columns = 1, one.activation = activation_source::shared;
     const row r = finishing(one), several = finishing(with_rows(2));
-    const auto summed = [](std::int64_t slots, std::int64_t tokens, std::int64_t rows = 512) {
+    const auto summed = [](std::int64_t slots, std::int64_t tokens, std::int32_t rows = 512) {
         problem_member m = member(rows, epilogue_set::of(epilogue_part::combine));
         m.experts = 64;
         product_problem p = finished(512, {m}, slots * tokens);
@@ -182,7 +182,7 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(us(few) < narrow);
     CHECK(config_of(r, few, toy_arch, band_of(r, few)).shared_bytes > shared_bytes(r, few));
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
-    CHECK(threads(finished(1024, {member(256, quantized)})) == 256);  // 2 blocks on an SM, of 4
+    CHECK(threads(finished(1024, {member(256, quantized)})) == 256);   // 2 blocks on an SM, of 4
     CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more than an SM holds
     r.policy.matvec().placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);

@@ -158,14 +158,14 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         return expert > 0 ? expert : 0;
     };
     const auto matrix_of = [&](int slot) { return matrix + distance(there(slot), m.expert_bytes); };
-    constexpr auto numbers = static_cast<int>(walk::numbers);
+    const auto turns = [](int rows) { return static_cast<unsigned>(rows) * walk::numbers; };
     const int rows = b.end_row - b.first_row;
     matvec_place<P> begin{.k = a.k,
-                          .turn = (b.first_row + (splits ? 0 : team_row)) * numbers,
-                          .on = warp_teams(P, x.warps()) * warp_rows * numbers,
-                          .back = (rows + warp_rows - 1) / warp_rows * warp_rows * numbers - 1,
+                          .turn = turns(b.first_row + (splits ? 0 : team_row)),
+                          .on = turns(warp_teams(P, x.warps()) * warp_rows),
+                          .back = turns((rows + warp_rows - 1) / warp_rows * warp_rows) - 1,
                           .end_row = b.end_row,
-                          .slots = rows > 0 ? b.slots : 0,
+                          .slots = b.slots,
                           .slice = splits ? x.warp() % warp_slices(P) : 0,
                           .left = a.k};
     begin.settle();

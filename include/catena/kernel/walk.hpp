@@ -37,26 +37,29 @@ CATENA_FN int followed_row(X& x) {
 /// Where a warp is in its part of a band.
 template <matvec_policy P>
 struct matvec_place {
-    /// Numbers of slots beside a row: one more than there are, for the end.
+    /// Of slots beside a row: one more than there are, for the end. A matrix has 2^25 rows at most.
     static constexpr unsigned numbers = combines<P> ? 2 * slots_added(P) : 1;
     static constexpr int turn_values = stage_values(P);  ///< of all warps of a team
 
     int k;
-    int turn;     ///< first row of the group, and the slot: one register has both
-    int on;       ///< to the warp's next group
-    int back;     ///< from behind the band's rows to the same rows of the next slot
-    int end_row;  ///< of the band
-    int slots;    ///< that are added up; of a band without rows 0
-    int slice;    ///< the warp's piece among those of its team; alone: 0
-    int left;     ///< values of the row from the team's pieces on
+    unsigned turn;  ///< first row of the group, and the slot: one register has both
+    unsigned on;    ///< to the warp's next group
+    unsigned back;  ///< from behind the band's rows to the same place among those of the next slot
+    int end_row;    ///< of the band
+    int slots;      ///< that are added up
+    int slice;      ///< the warp's piece among those of its team; alone: 0
+    int left;       ///< values of the row from the team's pieces on
 
-    CATENA_FN int row() const { return static_cast<int>(static_cast<unsigned>(turn) / numbers); }
-    CATENA_FN int slot() const { return static_cast<int>(static_cast<unsigned>(turn) % numbers); }
+    CATENA_FN int row() const { return static_cast<int>(turn / numbers); }
+    CATENA_FN int slot() const { return static_cast<int>(turn % numbers); }
     CATENA_FN bool done() const { return combines<P> ? slot() >= slots : row() >= end_row; }
-    /// Finds the group where `turn` lies behind the band's rows.
+    /// Goes to the next slots where the group lies behind the band's rows.
     CATENA_FN void settle() {
         if constexpr (combines<P>)
-            while (!done() && row() >= end_row) turn -= back;
+            while (turn >= static_cast<unsigned>(end_row) * numbers) {
+                turn -= back;
+                if (done()) break;
+            }
     }
     /// First value of the warp's piece.
     CATENA_FN int first() const { return k - left + slice * P.piece; }
