@@ -92,27 +92,31 @@ std::string registers_path(const arch& target) {
     return "instances/" + std::string(target.name) + "/registers.txt";
 }
 
+records_by_name read_register_file(const std::filesystem::path& file) {
+    records_by_name known;
+    std::istringstream lines(read_text(file));
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        if (line.empty() || line.front() == '#') continue;
+        std::istringstream words(line);
+        std::string name;
+        int registers = 0;
+        words >> name >> registers;
+        const std::optional<warp_codes> code = codes_in(words);
+        if (registers <= 0 || !code)
+            throw std::runtime_error(
+                file.string() + ":" + std::to_string(number) +
+                ": expected '<row name> <registers>' and six counts or none, found '" + line + "'");
+        known[name] = {registers, *code};
+    }
+    return known;
+}
+
 records_by_name read_registers(const std::filesystem::path& root) {
     records_by_name known;
-    for (const arch& target : arch_registry) {
-        std::istringstream lines(read_text(root / registers_path(target)));
-        int number = 0;
-        for (std::string line; std::getline(lines, line);) {
-            ++number;
-            if (line.empty() || line.front() == '#') continue;
-            std::istringstream words(line);
-            std::string name;
-            int registers = 0;
-            words >> name >> registers;
-            const std::optional<warp_codes> code = codes_in(words);
-            if (registers <= 0 || !code)
-                throw std::runtime_error(registers_path(target) + ":" + std::to_string(number) +
-                                         ": expected '<row name> <registers>' and six counts or "
-                                         "none, found '" +
-                                         line + "'");
-            known[name] = {registers, *code};
-        }
-    }
+    for (const arch& target : arch_registry)
+        known.merge(read_register_file(root / registers_path(target)));
     return known;
 }
 

@@ -31,9 +31,11 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log);
 /// What goes on record of the rows of `set` that `kernels` holds.
 records_by_name records_of(const instance_set& set, const std::vector<compiled_kernel>& kernels);
 
-/// Reads the record of every arch under `root`. Throws, naming file and line, on a line that is
-/// neither "<row name> <registers>" nor that with the counts of a warp's code behind, six for each
-/// of one or two formats.
+/// Reads a record. Throws, naming file and line, on a line that is neither "<row name> <registers>"
+/// nor that with the counts of a warp's code behind, six for each of one or two formats.
+records_by_name read_register_file(const std::filesystem::path& file);
+
+/// Reads the record of every arch under `root`.
 records_by_name read_registers(const std::filesystem::path& root);
 
 /// The text of an arch's record: its rows that are in `known`, in order.

@@ -280,8 +280,16 @@ TEST_CASE("tune leaves a record that it goes on from, and says when nothing was 
     CHECK(rest.code == 0);
     CHECK_THAT(rest.out, !Catch::Contains("undecided"));
     CHECK_THAT(content(w.path + "/rows.txt"), Catch::Contains("matvec.q6_K"));
-    CHECK_THAT(w.run("tune --arch sm_90 --check-model --out t.json").out,
-               Catch::Contains("predicted over measured"));
+    const std::string check = "tune --arch sm_90 --check-model --out t.json";
+    CHECK_THAT(w.run(check).out, Catch::Contains("predicted over measured"));
+    const std::string timed =
+        " --registers '" CATENA_SOURCE_DIR "/bench/results/registers.sm_90.2026-11-26.txt'";
+    CHECK(w.run(check + timed).code == 0);
+    const outcome other = w.run("tune --arch sm_80 --check-model" + timed);
+    CHECK(other.code == 2);
+    CHECK_THAT(other.err, Catch::Contains("has no row of sm_80: name a record of its registers"));
+    CHECK(w.run(check + " --registers none.txt").code == 2);
+    CHECK(w.run("tune --arch sm_90 --list" + timed).code == 2);
 }
 
 TEST_CASE("tune without a GPU says what to do", "[command]") {

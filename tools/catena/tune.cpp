@@ -10,6 +10,7 @@
 #include "json/bytes.hpp"
 #include "model.hpp"
 #include "nearest.hpp"
+#include "registers.hpp"
 #include "simulated.hpp"
 #include "tuner.hpp"
 #include "walks.hpp"
@@ -35,7 +36,8 @@ using tune::tuned_candidate;
 using tune::tuned_problem;
 
 struct tune_options {
-    std::string arch = "native", root = root_of_headers(), nvcc = CATENA_NVCC, out, rows, walks;
+    std::string arch = "native", root = root_of_headers(), nvcc = CATENA_NVCC, out, rows, walks,
+                registers;
     std::vector<std::string> graphs;
     tune::selection wanted;
     tune::budget within;
@@ -173,13 +175,31 @@ std::string as_json(const std::vector<tune::model_error>& today,
     return json_text(root);
 }
 
+/// The listed rows, with the registers and counts of the code that was timed if a file has them.
+std::vector<row> rows_as_timed(const arch& target, const std::string& registers) {
+    const table listed = table_for(target.name);
+    std::vector<row> rows(listed.rows, listed.rows + listed.row_count);
+    if (registers.empty()) return rows;
+    const generator::records_by_name timed = generator::read_register_file(registers);
+    bool any = false;
+    for (row& r : rows) {
+        const auto at = timed.find(row_name(r, target.name));
+        if (at == timed.end()) continue;
+        r.registers = at->second.registers, r.code = at->second.code;
+        any = true;
+    }
+    if (!any)
+        throw failure(fmt::format("{} has no row of {}: name a record of its registers", registers,
+                                  target.name));
+    return rows;
+}
+
 /// The cost model's errors on a record, and on walks; both may be packed by gzip.
 std::string checked_model(const tune_options& o, const arch& target, const std::string& file) {
     const bool there = std::filesystem::exists(file) && !std::filesystem::is_empty(file);
     if (!there && !o.out.empty())
         throw failure(file + " is not there, or empty: name a record that catena tune wrote");
-    const table compiled = table_for(target.name);
-    const std::vector<row> rows(compiled.rows, compiled.rows + compiled.row_count);
+    const std::vector<row> rows = rows_as_timed(target, o.registers);
     std::vector<tune::model_error> today, held;
     if (there) {
         const generator::tuning record = generator::parse_tuning(json::bytes_of(file), file);
@@ -361,6 +381,12 @@ void add_tune(CLI::App& app, int& code) {
         ->add_option("--walks", o->walks,
                      "With --check-model: also against this record of launches, such as those in "
                      "bench/results")
+        ->type_name("FILE")
+        ->needs(check);
+    command
+        ->add_option("--registers", o->registers,
+                     "With --check-model: the registers and counts of the code that was timed, "
+                     "such as those in bench/results (default: those on record)")
         ->type_name("FILE")
         ->needs(check);
     command
