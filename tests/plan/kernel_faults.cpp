@@ -67,6 +67,17 @@ std::vector<fault> faults_of_kernels() {
                         return slots_added(o.matvec()) < p.head(s).slots;
                     });
          }},
+        {"more results added up than meet in a block",
+         [](plan_faults& p, std::size_t s) {
+             if (!p.is_group(s) || !p.head(s).combined || p.members(s) != 1) return false;
+             auto& head = p.head(s);
+             const int band = 2 * max_finished_rows;
+             const int bands = (p.member(s, 0).rows + band - 1) / band;
+             unsigned& blocks = p.at(s).config.blocks;
+             blocks = blocks / static_cast<unsigned>(head.bands) * static_cast<unsigned>(bands);
+             head.band_rows = band, head.bands = bands;
+             return true;
+         }},
         {"a row of the table for matrices",
          [](plan_faults& p, std::size_t s) {
              if (p.is_row(s))
