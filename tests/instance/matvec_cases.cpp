@@ -9,13 +9,13 @@ namespace catena_test {
 
 using namespace catena;
 
-namespace {
-
 int largest_block(const std::vector<format>& formats) {
     int unit = 32;
     for (const format f : formats) unit = std::max(unit, info(f).block_elements);
     return unit;
 }
+
+namespace {
 
 std::vector<matvec_case> product_cases(const product_computation& computes,
                                        const matvec_policy& how) {
@@ -170,11 +170,6 @@ void leave_out_what_it_cannot(matvec_case& c, const product_computation& compute
     }
 }
 
-member_shape added_up(member_shape experts, epilogue_set more = {}) {
-    experts.parts = experts.parts | epilogue_part::combine | more;
-    return experts;
-}
-
 member_shape beside(member_shape experts) {
     experts.dense = true;
     return experts;
@@ -326,76 +321,6 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
          .ids = {0, 0, 1, 1, 0, 0, 1, 1, 0, 0},
          .numbered = true,
          .band_rows = 64},
-        {.what = "two slots of two tokens added up",
-         .k = ragged,
-         .members = {added_up(plain), added_up(added)},
-         .experts = 3,
-         .slots = 2,
-         .x_slots = 2,
-         .ids = {2, 0, 1, 1},
-         .band_rows = 64},
-        {.what = "all slots of a warp added up, of one activation row, without weights",
-         .k = unit,
-         .members = {added_up(plain), added_up(biased)},
-         .experts = 3,
-         .slots = warp_size,
-         .weighted = false,
-         .ids = std::vector<std::int32_t>(warp_size, 2),
-         .band_rows = 64,
-         .early = false},
-        {.what = "eight slots added up behind every part, bands of several groups",
-         .k = ragged,
-         .members = {added_up(placed), added_up(alone), added_up(hidden)},
-         .experts = 5,
-         .slots = 8,
-         .x_slots = 8,
-         .ids = {4, 2, 0, 1, 1, 3, 4, 2, 0, 1, 2, 3, 4, 3, 2, 0},
-         .band_rows = 128},
-        {.what = "slots added up, of one activation row a token, one of no expert",
-         .k = how.piece * how.stages + unit,
-         .members = {added_up(biased, only(epilogue_part::residual))},
-         .experts = 3,
-         .slots = 3,
-         .ids = {0, 1, 2, 0, -1, 2, 3, 1, 2, 1, 0, 2},
-         .band_rows = 64,
-         .row_gap = 1},
-        {.what = "slots added up of bands that the blocks of a cluster share",
-         .k = unit,
-         .members = {added_up(everything)},
-         .experts = 3,
-         .slots = 4,
-         .x_slots = 4,
-         .ids = {1, 0, 2, 2},
-         .band_rows = 64,
-         .cluster = how.cluster > 1 ? 2 : 1},
-        {.what = "slots added up, more warps than rows of a band",
-         .k = unit,
-         .members = {added_up(biased, only(epilogue_part::residual))},
-         .experts = 3,
-         .slots = 3,
-         .x_slots = 3,
-         .ids = {2, 0, 1},
-         .band_rows = how.rows,
-         .width = how.placement == norm_placement::producer ? how.min_blocks : 1},
-        {.what = "slots added up of bands of all that meet, which eight wider blocks share",
-         .k = unit,
-         .members = {added_up(everything)},
-         .experts = 3,
-         .slots = 2,
-         .x_slots = 2,
-         .ids = {1, 2},
-         .band_rows = max_finished_rows,
-         .cluster = how.cluster > 1 ? 8 : 1,
-         .width = how.placement == norm_placement::producer ? how.min_blocks : 1},
-        {.what = "a NaN in one of the slots that are added up",
-         .k = ragged,
-         .members = {added_up(gated)},
-         .experts = 3,
-         .slots = 3,
-         .x_slots = 3,
-         .ids = {0, 1, 2, 2, 1, 0},
-         .band_rows = 64,
-         .put = special::nan},
         {.what = "a shared expert beside experts, one of them not there",
          .k = ragged,
          .members = {gated, hidden, beside(everything), beside(hidden), beside(plain)},
@@ -425,6 +350,8 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
          .band_rows = 64,
          .put = special::infinity}};
     cases.insert(cases.end(), more.begin(), more.end());
+    const std::vector<matvec_case> added_up = combined_cases(computes, how);
+    cases.insert(cases.end(), added_up.begin(), added_up.end());
     if (how.copy == copy_method::plain)
         for (const int offset : {2, 8})
             cases.push_back({.what = "gated weights " + std::to_string(offset) + " bytes off",

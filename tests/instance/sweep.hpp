@@ -18,11 +18,16 @@ inline std::vector<catena::format> formats_in(catena::format_set set) {
     return out;
 }
 
+/// The elements of the longest block, 32 at least.
+int largest_block(const std::vector<catena::format>& formats);
+
 std::vector<row_case> row_cases(const catena::row_computation& computes,
                                 const catena::row_policy& how);
 std::vector<head_case> head_cases(const catena::row_computation& computes,
                                   const catena::row_policy& how);
 std::vector<route_case> route_cases(int most_experts);
+std::vector<matvec_case> combined_cases(const catena::product_computation& computes,
+                                        const catena::matvec_policy& how);
 std::vector<matvec_case> routed_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
 std::vector<matvec_case> matvec_cases(const catena::product_computation& computes,

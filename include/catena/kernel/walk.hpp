@@ -37,7 +37,7 @@ CATENA_FN int followed_row(X& x) {
 /// Where a warp is in its part of a band.
 template <matvec_policy P>
 struct matvec_place {
-    /// Of slots beside a row: one more than there are, for the end. A matrix has 2^25 rows at most.
+    /// Room for slots beside a row, and for one more at the end. A matrix has 2^25 rows at most.
     static constexpr unsigned numbers = combines<P> ? 2 * slots_added(P) : 1;
     static constexpr int turn_values = stage_values(P);  ///< of all warps of a team
 
