@@ -1,11 +1,10 @@
 // One table, one planner and one plan, used by many threads at once.
-#include "many_threads.hpp"
-
 #include "catena/runtime.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
+#include "catena_test/many_threads.hpp"
 
 #include <atomic>
 #include <cstring>

@@ -1,6 +1,4 @@
 // Threads that compute at once, each on a host executor of its own, by one table.
-#include "many_threads.hpp"
-
 #include "catena/exec/host/launch.hpp"
 #include "catena/format/random.hpp"
 #include "catena/instances/host_instance.hpp"
@@ -9,6 +7,7 @@
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
+#include "catena_test/many_threads.hpp"
 
 #include <atomic>
 #include <iterator>
