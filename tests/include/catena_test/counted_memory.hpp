@@ -30,6 +30,13 @@ void* operator new(std::size_t size) {
     allocated.peak = std::max(allocated.peak, allocated.live);
     return p;
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    try {
+        return operator new(size);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
 void operator delete(void* p) noexcept {
     if (p == nullptr) return;
     --catena_test::allocated.blocks;
