@@ -47,7 +47,7 @@ json::graph wide(int readers, int offset) {
     return named(b);
 }
 
-std::size_t allocated(const json::graph& g) {
+std::size_t bytes_to_explain(const json::graph& g) {
     const std::size_t before = allocated.total;
     as_text(make_report(g, table_for("sm_90")), false);
     return allocated.total - before;
@@ -71,8 +71,8 @@ TEST_CASE("explain takes a few kB for each step", "[growth]") {
 
 TEST_CASE("explain allocates in proportion to the readers of one value", "[growth]") {
     const auto grows = [](int offset) {
-        const std::size_t few = allocated(wide(500, offset));
-        const std::size_t many = allocated(wide(4000, offset));
+        const std::size_t few = bytes_to_explain(wide(500, offset));
+        const std::size_t many = bytes_to_explain(wide(4000, offset));
         return static_cast<double>(many) / static_cast<double>(few);
     };
     CHECK(grows(0) < 12);  // for 8 times as many
