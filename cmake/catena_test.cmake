@@ -61,3 +61,17 @@ function(catena_add_test name)
   add_test(NAME ${name} COMMAND catena_test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
+
+# catena_watch_threads(<target>): ThreadSanitizer watches a HEADER_ONLY test, if the compiler has it and the build has
+# no sanitizer that it does not go with.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
+check_cxx_source_compiles("int main() {}" CATENA_THREAD_SANITIZER)
+unset(CMAKE_REQUIRED_FLAGS)
+find_package(Threads REQUIRED)
+function(catena_watch_threads target)
+  if(CATENA_THREAD_SANITIZER)
+    target_compile_options(${target} PRIVATE -fsanitize=thread)
+    target_link_options(${target} PRIVATE -fsanitize=thread)
+  endif()
+endfunction()

@@ -4,24 +4,11 @@
 #include "catena/engine/ggml.hpp"
 
 #include "catena_test/catch.hpp"
+#include "catena_test/counted_memory.hpp"
 
 #include <ggml-alloc.h>
 
-#include <cstdlib>
-#include <new>
 #include <string>
-
-namespace {
-int allocations = 0;
-}
-
-void* operator new(std::size_t bytes) {
-    ++allocations;
-    if (void* p = std::malloc(bytes)) return p;
-    throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 
@@ -262,9 +249,9 @@ TEST_CASE("Building again allocates nothing, and shows the new graph only", "[gg
     s.finish(ggml_scale(s.c(), s.x, 2.0f));
     view_builder b;
     REQUIRE(b.build(large.cgraph()).ok());
-    const int before = allocations;
+    const std::size_t before = allocated.calls;
     const bool built = b.build(other.cgraph()).ok() && b.build(s.g).ok();
-    const int during = allocations - before;
+    const std::size_t during = allocated.calls - before;
     CHECK(built);
     CHECK(during == 0);
     CHECK(b.view().size() == 1);

@@ -76,8 +76,9 @@ struct matvec_case {
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
     /// How the launch sends its one token to its experts: then it finds `ids`.
     std::optional<route_case> routed = std::nullopt;
-    float magnitude = 1;  ///< of x
-    float outlier = 1;    ///< not 1: 32 values in the middle of each row are of that size
+    float magnitude = 1;        ///< of x
+    float outlier = 1;          ///< not 1: 32 values in the middle of each row are of that size
+    std::vector<float> x = {};  ///< in place of all that is said of it
 
     catena::epilogue_set parts() const {
         catena::epilogue_set all;

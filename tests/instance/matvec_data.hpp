@@ -173,6 +173,7 @@ inline matvec_data make_data(const instance& on, const matvec_case& c) {
                 c.outlier * static_cast<float>(127 - 2 * i) / 64;
     if (c.put == special::nan) d.x[special_at(c)] = std::numeric_limits<float>::quiet_NaN();
     if (c.put == special::infinity) d.x[special_at(c)] = std::numeric_limits<float>::infinity();
+    if (!c.x.empty()) d.x = c.x;
     for (int row = 0; row < c.x_rows(); ++row) {
         std::vector<float> padded(d.x.begin() + row * c.k, d.x.begin() + (row + 1) * c.k);
         if (reads_fp8(on)) {

@@ -39,21 +39,6 @@ catena::table catena::instances::sm_90() { return set_of("sm_90"); }
 
 namespace {
 
-/// A machine with two GPUs of different archs: device 0 is an H100, device 1 an RTX 3090.
-struct two_gpus : fresh_runtime {
-    two_gpus() {
-        runtime.of_device[0] = {"NVIDIA H100 PCIe",
-                                {{cudaDevAttrComputeCapabilityMajor, 9},
-                                 {cudaDevAttrComputeCapabilityMinor, 0},
-                                 {cudaDevAttrMultiProcessorCount, 114}}};
-        runtime.of_device[1] = {"NVIDIA GeForce RTX 3090",
-                                {{cudaDevAttrComputeCapabilityMajor, 8},
-                                 {cudaDevAttrComputeCapabilityMinor, 6},
-                                 {cudaDevAttrMultiProcessorCount, 82},
-                                 {cudaDevAttrMaxThreadsPerMultiProcessor, 1536}}};
-    }
-};
-
 /// A GPU that no list has: an sm_90 with 100 SMs.
 struct stranger : fresh_runtime {
     stranger() {

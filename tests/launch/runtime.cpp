@@ -2,12 +2,17 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 
 using namespace catena_test;
 
 cuda_runtime catena_test::runtime;
 
 namespace {
+
+/// Held by each call that a plan or a launch makes.
+std::mutex guard;
+using alone = std::lock_guard<std::mutex>;
 
 cudaError_t said(cudaError_t e) {
     if (e != cudaSuccess) runtime.last = e;
@@ -38,15 +43,18 @@ cudaError_t use(const void* kernel) {
 extern "C" {
 
 cudaError_t cudaGetDevice(int* device) {
+    const alone here(guard);
     *device = runtime.device;
     return called();
 }
 cudaError_t cudaSetDevice(int device) {
+    const alone here(guard);
     if (device > 7) return said(cudaErrorInvalidDevice);
     runtime.device = device;
     return called();
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    const alone here(guard);
     for (const auto* all : {&runtime.of_device[device].attributes, &runtime.attributes})
         if (const auto known = all->find(attribute); known != all->end()) {
             *value = known->second;
@@ -60,11 +68,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return called();
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+    const alone here(guard);
     attributes->sharedSizeBytes = static_shared;
     const cudaError_t e = called();
     return e == cudaSuccess ? use(kernel) : e;
 }
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+    const alone here(guard);
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
         runtime.carve_out[{kernel, runtime.device}] = value;
         return called();
@@ -78,6 +88,7 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel,
                                            const cudaLaunchConfig_t* launch) {
+    const alone here(guard);
     ++runtime.asked_for_clusters;
     bool has_cluster = false;
     for (unsigned i = 0; i < launch->numAttrs; ++i)
@@ -90,6 +101,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel,
     return called();
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* launch, const void* kernel, void**) {
+    const alone here(guard);
     if (const cudaError_t e = use(kernel); e != cudaSuccess) return e;
     const auto allowed = runtime.allowed.find({kernel, runtime.device});
     const int most = allowed == runtime.allowed.end() ? 48 * 1024 : allowed->second;

@@ -1,6 +1,7 @@
 // A CUDA runtime of the tests' own. It loads a kernel when that is first used, forbids that and
 // every other call but a launch within a capture, and writes down what it is asked. It has one
-// stream of its own, on which nothing runs.
+// stream of its own, on which nothing runs. Threads may plan and launch on it at once; as in CUDA,
+// each has a current device and a last error of its own.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +19,8 @@ inline constexpr int most_shared = 232448, static_shared = 512;
 using kernel_on_device = std::pair<const void*, int>;
 
 struct cuda_runtime {
-    int device = 0;
+    static inline thread_local int device = 0;
+    static inline thread_local cudaError_t last = cudaSuccess;
     bool capturing = false;
     std::set<kernel_on_device> loaded;
     std::map<kernel_on_device, int> allowed;    ///< shared memory, beyond 48 KB
@@ -27,8 +29,7 @@ struct cuda_runtime {
     const void* missing = nullptr;              ///< a kernel without code for this GPU
     std::set<const void*> no_image;             ///< further ones
     cudaError_t broken = cudaSuccess;           ///< what every launch ends in
-    cudaError_t last = cudaSuccess;
-    int calls = 0;  ///< but launches
+    int calls = 0;                              ///< but launches
     int asked_for_shared = 0, asked_for_clusters = 0, launched = 0, refused = 0;
 
     bool has_stream = true;          ///< there is room for one
@@ -54,7 +55,26 @@ struct cuda_runtime {
 extern cuda_runtime runtime;
 
 struct fresh_runtime {
-    fresh_runtime() { runtime = {}; }
+    fresh_runtime() {
+        runtime = {};
+        runtime.device = 0;
+        runtime.last = cudaSuccess;
+    }
+};
+
+/// A machine with two GPUs of different archs: device 0 is an H100, device 1 an RTX 3090.
+struct two_gpus : fresh_runtime {
+    two_gpus() {
+        runtime.of_device[0] = {"NVIDIA H100 PCIe",
+                                {{cudaDevAttrComputeCapabilityMajor, 9},
+                                 {cudaDevAttrComputeCapabilityMinor, 0},
+                                 {cudaDevAttrMultiProcessorCount, 114}}};
+        runtime.of_device[1] = {"NVIDIA GeForce RTX 3090",
+                                {{cudaDevAttrComputeCapabilityMajor, 8},
+                                 {cudaDevAttrComputeCapabilityMinor, 6},
+                                 {cudaDevAttrMultiProcessorCount, 82},
+                                 {cudaDevAttrMaxThreadsPerMultiProcessor, 1536}}};
+    }
 };
 
 }  // namespace catena_test

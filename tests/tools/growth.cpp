@@ -3,41 +3,12 @@
 #include "tables.hpp"
 
 #include "catena_test/catch.hpp"
+#include "catena_test/counted_memory.hpp"
 #include "catena_test/graph_builder.hpp"
-
-#include <malloc.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdlib>
-#include <new>
-
-namespace {
-
-/// Bytes that operator new gave out: now, at most, and all together.
-struct {
-    std::size_t live = 0, peak = 0, total = 0;
-} bytes;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    void* p = std::malloc(size);
-    if (p == nullptr) throw std::bad_alloc{};
-    const std::size_t got = malloc_usable_size(p);
-    bytes.live += got;
-    bytes.total += got;
-    bytes.peak = std::max(bytes.peak, bytes.live);
-    return p;
-}
-void operator delete(void* p) noexcept {
-    bytes.live -= malloc_usable_size(p);
-    std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept { operator delete(p); }
 
 using namespace catena;
 using namespace catena::tool;
+using catena_test::allocated;
 using catena_test::graph_builder;
 using catena_test::id;
 
@@ -76,10 +47,10 @@ json::graph wide(int readers, int offset) {
     return named(b);
 }
 
-std::size_t allocated(const json::graph& g) {
-    const std::size_t before = bytes.total;
+std::size_t bytes_to_explain(const json::graph& g) {
+    const std::size_t before = allocated.total;
     as_text(make_report(g, table_for("sm_90")), false);
-    return bytes.total - before;
+    return allocated.total - before;
 }
 
 }  // namespace
@@ -88,20 +59,20 @@ TEST_CASE("explain takes a few kB for each step", "[growth]") {
     const bool same_shapes = GENERATE(true, false);
     const json::graph g = deep(1000, same_shapes);
     const table t = table_for("sm_90");
-    bytes.peak = bytes.live;
-    const std::size_t before = bytes.live;
+    allocated.peak = allocated.live;
+    const std::size_t before = allocated.live;
     const report r = make_report(g, t);
-    const std::size_t kept = bytes.live - before, steps = r.plan.steps.size();
+    const std::size_t kept = allocated.live - before, steps = r.plan.steps.size();
     as_text(r, false);
     CHECK(steps >= 1000);
     CHECK(kept / steps < 5000);
-    CHECK((bytes.peak - before) / steps < 16000);  // while it is planned
+    CHECK((allocated.peak - before) / steps < 16000);  // while it is planned
 }
 
 TEST_CASE("explain allocates in proportion to the readers of one value", "[growth]") {
     const auto grows = [](int offset) {
-        const std::size_t few = allocated(wide(500, offset));
-        const std::size_t many = allocated(wide(4000, offset));
+        const std::size_t few = bytes_to_explain(wide(500, offset));
+        const std::size_t many = bytes_to_explain(wide(4000, offset));
         return static_cast<double>(many) / static_cast<double>(few);
     };
     CHECK(grows(0) < 12);  // for 8 times as many

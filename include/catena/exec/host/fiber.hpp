@@ -2,7 +2,7 @@
 // Boost.Context.
 #pragma once
 
-#include "catena/config.hpp"
+#include "catena/exec/host/fiber_sanitizers.hpp"
 
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
@@ -16,18 +16,22 @@ namespace CATENA_NAMESPACE::exec {
 struct fiber {
     boost::context::detail::fcontext_t context = nullptr;
     void* owner = nullptr;
+    sanitized_fiber sanitized;
 
     /// Leaves this fiber, which is running, and goes on with `to`. Returns when somebody goes on
     /// with this.
     void leave_for(fiber& to) {
+        sanitized.leaves_for(to.sanitized);
         // Whoever resumes a fiber hands over itself, to have its own context kept.
         const auto arrived = boost::context::detail::jump_fcontext(to.context, this);
+        sanitized.is_back();
         static_cast<fiber*>(arrived.data)->context = arrived.fctx;
     }
 
     /// First thing on a new fiber: keeps the context of the one that left for it, and returns that.
     static fiber& entered_from(boost::context::detail::transfer_t arrived) {
         auto* left = static_cast<fiber*>(arrived.data);
+        sanitized_fiber::starts_from(left->sanitized);
         left->context = arrived.fctx;
         return *left;
     }
@@ -48,27 +52,38 @@ class fiber_stacks {
     fiber_stacks(const fiber_stacks&) = delete;
     fiber_stacks& operator=(const fiber_stacks&) = delete;
     ~fiber_stacks() {
-        for (auto& stack : stacks_) allocator_.deallocate(stack);
+        for (one_stack& stack : stacks_) {
+            stack.sanitized.end();
+            allocator_.deallocate(stack.memory);
+        }
     }
 
     void reserve(std::size_t count) {
-        while (stacks_.size() < count) stacks_.push_back(allocator_.allocate());
+        while (stacks_.size() < count) stacks_.push_back({allocator_.allocate(), {}});
     }
 
-    /// The start of a fiber on stack `i`. `run` must not return.
-    boost::context::detail::fcontext_t start(std::size_t i, entry run) const {
+    /// Lets `f` start on stack `i`. `run` must not return.
+    void start(fiber& f, std::size_t i, entry run) {
+        boost::context::stack_context& memory = stacks_[i].memory;
+        auto* const end = static_cast<std::byte*>(memory.sp);
+        stacks_[i].sanitized.restart(end - memory.size, memory.size);
+        f.sanitized = stacks_[i].sanitized.fiber;
         // Stacks lie a power of two and a page apart. Without a shift of their own their hot ends
         // would all compete for the same lines of the first-level cache.
         const std::size_t shift = i % 32 * 384;
-        auto* top = static_cast<std::byte*>(stacks_[i].sp) - shift;
-        return boost::context::detail::make_fcontext(top, stacks_[i].size - shift, run);
+        f.context = boost::context::detail::make_fcontext(end - shift, memory.size - shift, run);
     }
 
   private:
+    struct one_stack {
+        boost::context::stack_context memory;
+        sanitized_stack sanitized;
+    };
+
     fiber_stacks() = default;
 
     boost::context::protected_fixedsize_stack allocator_{stack_bytes};
-    std::vector<boost::context::stack_context> stacks_;
+    std::vector<one_stack> stacks_;
 };
 
 }  // namespace CATENA_NAMESPACE::exec

@@ -129,7 +129,7 @@ class scheduler {
         for (std::size_t i = 0; i < count; ++i) {
             threads_[i].id = static_cast<int>(i);
             threads_[i].owner = owner;
-            threads_[i].context = stacks.start(i, entry);
+            stacks.start(threads_[i], i, entry);
             ready_[i] = &threads_[i];
         }
         seed_.shuffle(ready_.data(), count);
