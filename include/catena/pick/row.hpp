@@ -32,7 +32,11 @@ struct table {
     const own_ops* ops =
         nullptr;                 ///< of an engine's own, that its rows apply; null: there are none
     std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
-    const arch& limits() const { return device ? *device : *target; }  ///< of the GPU that runs it
+    /// Of the GPU that runs it; where there is no table, of none.
+    const arch& limits() const {
+        static const arch none{};
+        return device ? *device : target != nullptr ? *target : none;
+    }
     status state;  ///< why there is no table, if there is none
 };
 
