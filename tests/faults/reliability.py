@@ -43,9 +43,9 @@ def run_of_today(ends):
 
     changed = git("status", "--porcelain", "--", "include", "tests", "instances")
     at = git("rev-parse", "--short=10", "HEAD") + (", with changes that were not committed" if changed else "")
-    return (f"Run on {date.today()}, at commit {at}. Of the faults that were caught, a check failed for {ends['failed']}, "
-            f"a test crashed for {ends['crashed']}, and a test did not end for {ends['hung']}: those hung for four times the "
-            "usual time and ten seconds more.")
+    return (f"Run on {date.today()}, at commit {at}. A check failed for {ends['failed']} of the faults that were caught, and a "
+            f"test crashed\nfor {ends['crashed']}. For {ends['hung']} a test was ended, since it took ten seconds more than four "
+            "times its usual time.")
 
 
 def write(faults, results):
