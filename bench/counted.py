@@ -73,7 +73,7 @@ def main():
               "prompts": prompts(plans)}
     if sys.argv[2:] == ["--print"]:
         return print("\n\n".join(blocks.values()))
-    return written({PAGE: filled("counted.py", PAGE, blocks)}, "bench/counted.py CATENA", sys.argv[2:] == ["--check"])
+    return written({PAGE: filled("bench/counted.py", PAGE, blocks)}, "bench/counted.py CATENA", sys.argv[2:] == ["--check"])
 
 
 if __name__ == "__main__":

@@ -263,7 +263,7 @@ def main():
                                      "steps": all_steps(cells, records)}}
     if sys.argv[1:] == ["--print"]:
         return print("\n\n".join(block for blocks in pages.values() for block in blocks.values()))
-    made = {**{page: filled("measured.py", page, blocks) for page, blocks in pages.items()}, **pictures(cells, records)}
+    made = {**{page: filled("bench/measured.py", page, blocks) for page, blocks in pages.items()}, **pictures(cells, records)}
     return written(made, "bench/measured.py", sys.argv[1:] == ["--check"])
 
 

@@ -1,5 +1,4 @@
-"""Pages whose tables a program makes: the text between the marks `<!-- made by bench/PROGRAM: NAME -->` and
-`<!-- end -->`."""
+"""Pages whose tables a program makes: the text between the marks `<!-- made by PROGRAM: NAME -->` and `<!-- end -->`."""
 import sys
 from pathlib import Path
 
@@ -16,7 +15,7 @@ def filled(program, page, blocks):
     """The page with blocks, {name: text}, between its marks."""
     text = (ROOT / page).read_text(encoding="utf-8")
     for name, block in blocks.items():
-        mark = f"<!-- made by bench/{program}: {name} -->"
+        mark = f"<!-- made by {program}: {name} -->"
         if text.count(mark) != 1 or END not in text.partition(mark)[2]:
             sys.exit(f"{program}: {page} should have this mark once, and {END} behind it: {mark}")
         head, _, rest = text.partition(mark)

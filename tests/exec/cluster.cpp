@@ -143,11 +143,17 @@ TEST_CASE("blocks of a cluster that meet in different ways are caught") {
 
 TEST_CASE("blocks of a cluster that meet in different numbers are caught") {
     host_device device;
-    const finding f = caught(device, fault::divergence, two_of_four, [](host& x) {
-        x.cluster_sync();
-        if (x.cluster_rank() == 1) x.cluster_sync();
-    });
-    CHECK(says(f, "meetings of its cluster"));
+    for (const bool syncs : {true, false}) {
+        const finding f = caught(device, fault::divergence, two_of_four, [=](host& x) {
+            x.cluster_sync();
+            if (x.cluster_rank() != 1) return;
+            if (syncs)
+                x.cluster_sync();
+            else
+                x.cluster_meet();
+        });
+        CHECK(says(f, "meetings of its cluster"));
+    }
 }
 
 TEST_CASE("a grid that is no whole clusters is refused") {

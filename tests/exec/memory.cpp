@@ -25,7 +25,7 @@ TEST_CASE("a read past the end of global memory is caught") {
     CHECK(f.offset == 400);
     CHECK(says(f, "thread 36 (memory.cpp:"));
     CHECK(says(f, "reads 4 bytes at x (400 bytes) + 400 (0x"));
-    CHECK(says(f, "check the index against the size"));
+    CHECK(says(f, "outside all declared memory: check the index against the size"));
     passes(device, {.blocks = 2, .threads = 64}, body(100));
     const auto prefetches = [=](host& x_) { x_.prefetch(x + 100); };
     CHECK(caught(device, fault::out_of_bounds, {.threads = 32}, prefetches).offset == 400);
@@ -93,14 +93,17 @@ TEST_CASE("shared memory beyond what the launch gave is refused") {
 
 TEST_CASE("threads that ask for different shared arrays are caught") {
     host_device device;
-    const auto body = [](bool same) {
-        return [=](host& x) { x.shared<float>(same || x.thread() != 5 ? 8 : 16); };
+    const auto body = [](int others) {
+        return [=](host& x) { x.shared<float>(x.thread() != 5 ? 8 : others); };
     };
-    const finding f =
-        caught(device, fault::shared_memory, {.threads = 32, .shared_bytes = 256}, body(false));
-    CHECK(f.thread == 5);
-    CHECK(says(f, "asks for a shared array of 64 bytes where another thread or block got 32"));
-    passes(device, {.threads = 32, .shared_bytes = 256}, body(true));
+    for (const int others : {16, 4}) {
+        const finding f = caught(device, fault::shared_memory, {.threads = 32, .shared_bytes = 256},
+                                 body(others));
+        CHECK(f.thread == 5);
+        CHECK(says(f, "asks for a shared array of " + std::to_string(4 * others) +
+                          " bytes where another thread or block got 32"));
+    }
+    passes(device, {.threads = 32, .shared_bytes = 256}, body(8));
 }
 
 TEST_CASE("a read of shared memory that nobody wrote is caught, in every block anew") {
@@ -212,6 +215,19 @@ TEST_CASE("ranges must not overlap, and one that is removed is unknown again") {
     CHECK(device.remove(x));
     CHECK_FALSE(device.remove(x));
     caught(device, fault::out_of_bounds, {.threads = 32}, body);
+}
+
+TEST_CASE("a range may begin where another one ends") {
+    float x[16] = {};
+    for (const bool upper_first : {true, false}) {
+        host_device device;
+        device.add("one", upper_first ? x + 8 : x, 32, memory::initialized);
+        device.add("other", upper_first ? x : x + 8, 32, memory::initialized);
+        passes(device, {.threads = 32}, [p = &x[0]](host& h) {
+            h.load(p + 7);
+            h.load(p + 8);
+        });
+    }
 }
 
 TEST_CASE("the first finding ends the launch: nothing runs after it") {

@@ -102,7 +102,7 @@ std::vector<head_case> head_cases(const row_computation& computes, const row_pol
          .rope = plain(pairing::halves, k),
          .rows = [] {
              std::vector<std::int64_t> rows;
-             for (int t = 0; t < 40; ++t) rows.push_back(t % 3);
+             for (int t = 0; t < 40; ++t) rows.push_back(t % 39 == 0 ? 7 : t / 2 % 3);
              return rows;
          }()});
     add({.what = "rows outside of the cache",

@@ -137,6 +137,7 @@ TEST_CASE_METHOD(fresh_runtime, "room for clusters is asked for once for each ke
     CHECK(std::string(prepare_cuda(&kernels[0], config, 0).message) ==
           "no cluster of 4 blocks of 128 threads with 100000 bytes of shared memory fits");
     CHECK(prepare_cuda(&kernels[0], {.threads = 128}, 0).ok());  // it may run without
+    CHECK(prepare_cuda(&kernels[0], {.blocks = 8, .threads = 128, .cluster = 2}, 1).ok());
     launch_config too_large = config;
     too_large.shared_bytes = most_shared;  // an error of CUDA's: there is no such launch
     CHECK(prepare_cuda(&kernels[0], too_large, 1).code == status_code::no_clusters);

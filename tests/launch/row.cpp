@@ -179,6 +179,27 @@ TEST_CASE("An l2_norm, and a plain row in q8_1 with the sizes that are left out"
     }
 }
 
+TEST_CASE("Rows lie where the strides of their three dimensions say") {
+    constexpr int n1 = 3, n2 = 2, n3 = 2;
+    constexpr std::int64_t nb1 = 4 * 64, nb2 = nb1 * n1 + 4 * 32, nb3 = nb2 * n2 + 4 * 96;
+    memory m;
+    m.a.k = 64, m.a.rows = n1 * n2 * n3, m.a.n1 = n1, m.a.n2 = n2;
+    m.a.x_at = {nb1, nb2, nb3};
+    std::vector<float> x(n3 * nb3 / 4);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+    m.a.x = m.put(x);
+    m.a.f32 = m.room<float>(m.a.rows * m.a.k);
+    m.a.f32_at = {nb1, nb1 * n1, nb1 * n1 * n2};
+    const status said = m.launch({});
+    INFO(said.message);
+    REQUIRE(said.ok());
+    for (int row = 0; row < m.a.rows; ++row) {
+        const std::int64_t from = row % n1 * nb1 + row / n1 % n2 * nb2 + row / n1 / n2 * nb3;
+        for (int i = 0; i < m.a.k; ++i)
+            CHECK(m.a.f32[row * m.a.k + i] == x[static_cast<std::size_t>(from / 4 + i)]);
+    }
+}
+
 TEST_CASE("Wrong arguments of a row are named, and nothing is launched") {
     const auto said = [](auto change, stage_set stages = norm) {
         memory m;
@@ -201,6 +222,10 @@ TEST_CASE("Wrong arguments of a row are named, and nothing is launched") {
     CHECK(said([](row_args& a) { a.k = 0; }) == "row: k and rows must be positive");
     CHECK(said([](row_args& a) { a.q8_1 = a.f32, a.quant_k = 48; }) ==
           "row: quant_k must be a multiple or a divisor of k, both multiples of 32");
+    CHECK(said([](row_args& a) { a.q8_1 = a.f32, a.quant_k = 160; }) ==
+          "row: quant_k must be a multiple or a divisor of k, both multiples of 32");
+    CHECK(said([](row_args& a) { a.q8_1 = a.f32, a.quant_blocks = 15; }) ==
+          "row: quant_blocks is less than quant_k / 32");
     CHECK(said([](row_args& a) { a.fp8_token.data = a.f32; }) == "row: fp8_token.scales is null");
     CHECK(said([](row_args& a) { a.fp8_tensor.data = a.f32; }) ==
           "row: fp8_tensor is written with a scale that is given: fp8_scale is null");

@@ -55,6 +55,13 @@ TEST_CASE("experts read through a RESHAPE", "[reader]") {
     }
 }
 
+TEST_CASE("experts read one row of a token, or one for each of its slots", "[reader]") {
+    reader_case c;
+    const id w = c.g.weight(format::q4_K, {512, 64, 8}), two = c.g.reshape(c.mul, {512, 2, 2});
+    CHECK(c.left(c.g.mul_mat_id(w, two, c.g.input(format::i32, {2, 2}))) == reason::none);
+    CHECK(c.left(c.g.mul_mat_id(w, two, c.g.input(format::i32, {3, 2}))) == reason::matmul_shape);
+}
+
 TEST_CASE("more than kernels can number is left", "[reader]") {
     reader_case c;
     SECTION("columns of experts") {

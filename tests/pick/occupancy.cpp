@@ -1,9 +1,11 @@
 // How many blocks an SM holds. The numbers are those of NVIDIA's occupancy calculator; where there
 // is its header, tests/instances/occupancy.cpp asks it.
 #include "catena/pick/config.hpp"
+#include "catena/pick/pick.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
 
 using namespace catena;
 using namespace catena_test;
@@ -58,4 +60,14 @@ TEST_CASE("Launch bounds leave registers in the same units", "[occupancy]") {
             CHECK(blocks_by_registers(most, threads, sm("sm_90")) >= promised);
             if (most < 255) CHECK(blocks_by_registers(most + 1, threads, sm("sm_90")) < promised);
         }
+}
+
+TEST_CASE("A row of which an SM holds no block is not picked", "[occupancy]") {
+    table t = toy_table();
+    REQUIRE(pick(norm_problem(512), t).row >= 0);
+    t.device = t.limits();
+    t.device->shared_per_sm = 64;
+    const picked best = pick(norm_problem(512), t);
+    CHECK(best.row < 0);
+    CHECK(best.nearest.why == limit::registers);
 }

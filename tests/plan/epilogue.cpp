@@ -1,6 +1,8 @@
 // What follows a matmul, and values of a gate: which nodes the steps take over, and when not.
 #include "epilogue_cases.hpp"
 
+#include "catena_test/problems.hpp"
+
 using namespace catena;
 using namespace catena_test;
 
@@ -324,6 +326,44 @@ TEST_CASE("a norm whose input shares memory with a reading matmul's result stays
     c.g.share(out, c.x);
     c.g.other({out});
     CHECK(steps_of(planned(c.g)) == "1: 0 1, 2: 2");
+}
+
+TEST_CASE("a GLU joins two matmuls only if both have a bias or none has", "[epilogue]") {
+    for (const bool of_gate : {true, false}) {
+        norm_case c;
+        const id gate = c.g.matmul(format::q4_K, 256, c.mul);
+        const id up = c.g.matmul(format::q4_K, 256, c.mul);
+        const id biased = c.g.add(of_gate ? gate : up, c.g.weight(format::f32, {256}));
+        const id out = of_gate ? c.g.glu(biased, up) : c.g.glu(gate, biased);
+        c.g.other({out});
+        const plan p = planned(c.g);
+        for (const step& s : p.steps()) CHECK_FALSE(epilogue_of(s.what).has(epilogue_part::glu));
+    }
+}
+
+TEST_CASE("nothing is quantized for a reader on another stream", "[epilogue]") {
+    norm_case c;
+    const id inner = c.g.matmul(format::q4_K, 512, c.mul);
+    const id out = c.g.matmul(format::q4_K, 64, inner);
+    c.g.other({out});
+    const auto quantizes = [&c] {
+        const plan p = planned(c.g);
+        return epilogue_of(p.steps()[1].what).has(epilogue_part::quantize);
+    };
+    CHECK(quantizes());
+    c.g[out].stream = 1;
+    CHECK_FALSE(quantizes());
+}
+
+TEST_CASE("both matrices of a GLU decide how they are copied", "[epilogue]") {
+    ffn_case c;
+    tensor& w = c.g[c.g[c.up].src[0]];
+    w.offset += 2;
+    w.data = static_cast<std::byte*>(w.data) + 2;
+    const plan p = planned(c.g);
+    const step& s = p.steps()[static_cast<std::size_t>(p.at(3).step)];
+    CHECK(epilogue_of(s.what).has(epilogue_part::glu));
+    CHECK(s.what.product().alignment == 2);
 }
 
 TEST_CASE("no step spans two streams", "[epilogue]") {

@@ -1,4 +1,4 @@
-// What the proof excuses, each with a fault that looks like it: docs/reliability.md lists them.
+// What the proof excuses, each with a fault that looks like it: docs/proof.md lists them.
 #include "cases.hpp"
 #include "faults.hpp"
 
@@ -255,4 +255,24 @@ TEST_CASE("a GLU whose second matrix has no scales is not excused by those of th
     REQUIRE(inside.member(s, 0).up_scale != nullptr);
     inside.member(s, 0).up_scale = nullptr;
     CHECK_THAT(fault_of(g, made), Contains("is not the value of that node"));
+}
+
+TEST_CASE("a launch that comes too late to be overwritten as in the engine's order is a fault") {
+    norm_case c;
+    const id early = c.g.matmul(format::q4_K, 64, c.mul);
+    const id over = c.g.other({c.x});
+    c.g.share(over, early);
+    const id late = c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.other({late});
+    const graph_view view = c.g.view();
+    plan p = planner(toy_table()).plan(view);
+    REQUIRE(steps_of(p) == "1: 0 1, 2: 2 4");
+    plan_faults inside{p};
+    inside.at(1).launch_at = c.g.position(late);
+    std::swap(inside.node(c.g.position(early)).role, inside.node(c.g.position(late)).role);
+    for (std::int32_t n = c.g.position(early) + 1; n <= c.g.position(late); ++n)
+        inside.first_steps()[static_cast<std::size_t>(n)] = 1;
+    const verification found = verify(view, p);
+    CHECK(found.state.code == status_code::wrong_plan);
+    CHECK_THAT(found.state.message, Catch::Contains("somebody may read"));
 }

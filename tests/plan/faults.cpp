@@ -46,6 +46,9 @@ std::vector<fault> faults_of_rows() {
          in_row([](row_args& a) { return a.experts.results != nullptr && drop(a.x); })},
         {"a norm of the sum that is left out",
          in_row([](row_args& a) { return drop(a.next_weight); })},
+        {"a norm of the sum with another eps", in_row([](row_args& a) {
+             return a.next_weight != nullptr && std::exchange(a.next_eps, 2 * a.next_eps) > 0;
+         })},
         {"a scaled norm",
          in_row([](row_args& a) { return a.weight != nullptr && (a.norm_scale *= 3) != 0; })},
         {"rows at other distances",
@@ -285,6 +288,13 @@ std::vector<fault> faults_of_plans() {
                      return true;
                  }
              return false;
+         }},
+        {"a node that is said to be another step's",
+         [](plan_faults& p, std::size_t s) {
+             if (p.steps() < 2 || p.at(s).node_count == 0) return false;
+             const std::int32_t n = p.covered()[static_cast<std::size_t>(p.at(s).first_node)];
+             p.node(n).step = s == 0 ? 1 : 0;
+             return true;
          }},
         {"a node that both run",
          [](plan_faults& p, std::size_t s) {

@@ -54,6 +54,12 @@ std::vector<fault> faults_of_kernels() {
                                    p.row(s).k;
                     });
          }},
+        {"heads that are longer than its kernel holds",
+         [](plan_faults& p, std::size_t s) {
+             return p.is_heads(s) && give_row_of(p, s, [&](const policy& o) {
+                        return head_values(o.row()) < p.heads(s).member[0].k;
+                    });
+         }},
         {"more columns than its kernel has",
          [](plan_faults& p, std::size_t s) {
              return p.at(s).what.kind() == skeleton::matvec && p.head(s).ids == nullptr &&

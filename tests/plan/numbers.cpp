@@ -137,6 +137,16 @@ TEST_CASE("a member does not pass a node that overwrites what it reads", "[plan]
     CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2, 4: 4");
 }
 
+TEST_CASE("columns that do not all begin at 16 bytes are left to the engine", "[plan][numbers]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 2});
+    g.matmul(format::f16, 8, x);
+    g[x].nb[1] += 4;
+    const plan p = checked_plan(g);
+    CHECK(p.steps().size() == 0);
+    CHECK(left_why(p, 0) == reason::activation_unaligned);
+}
+
 TEST_CASE("f32 that no kernel can load by 16 bytes is left to the engine", "[plan][numbers]") {
     graph_builder g;
     const id x = g.input(format::f32, {512});

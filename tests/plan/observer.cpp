@@ -181,6 +181,47 @@ TEST_CASE("a timer keeps the walks of graphs apart", "[observer][timer]") {
     CHECK(t.walks[1].walks == 1);
 }
 
+TEST_CASE("steps of one name that other rows do are other steps to a timer", "[observer][timer]") {
+    layer c;
+    table slower = watched_table();
+    std::vector<row> rows(slower.rows, slower.rows + slower.row_count);
+    slower.rows = rows.data();
+    const plan one = planner(watched_table()).plan(c.g.view());
+    row& used = rows[static_cast<std::size_t>(one.steps()[0].row)];
+    row_policy wider = used.policy.row();
+    wider.threads *= 2;
+    used.policy = wider;
+    const plan other = planner(slower).plan(c.g.view());
+    REQUIRE(one.step_name(0) == other.step_name(0));
+    REQUIRE(row_name(one.rows(), one.steps()[0].row) !=
+            row_name(other.rows(), other.steps()[0].row));
+    toy_clock::state clock;
+    basic_step_timer<toy_clock> timer(toy_clock{&clock});
+    const observer watch = timer.watch();
+    lines log;
+    for (const plan* p : {&one, &other}) {
+        launch_all(*p, log, &watch);
+        timer.end_walk();
+    }
+    CHECK(timer.report().walks.size() == 2);
+}
+
+TEST_CASE("a launch that failed has no time", "[observer][timer]") {
+    layer c;
+    table t = watched_table();
+    t.launch = [](const void*, const launch_config&, const void*, std::size_t, void*) noexcept {
+        return failure(status_code::device_error, "the device is asleep");
+    };
+    const plan p = planner(t).plan(c.g.view());
+    toy_clock::state clock;
+    basic_step_timer<toy_clock> timer(toy_clock{&clock});
+    const observer watch = timer.watch();
+    CHECK(!p.launch(p.steps()[0].launch_at, nullptr, workspace, &watch).ok());
+    const timing times = timer.report();
+    CHECK(times.state.ok());
+    CHECK(times.walks.empty());
+}
+
 TEST_CASE("a timer that a user asks for logs the slowest ten steps", "[observer][timer]") {
     layer c;
     id x = c.b;

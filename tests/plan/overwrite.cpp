@@ -3,6 +3,7 @@
 
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/plan/verify/memory.hpp"
 
 #include <map>
 #include <string>
@@ -48,6 +49,28 @@ struct between_rows {
 };
 
 }  // namespace
+
+TEST_CASE("rows that lie at equal distances are apart if they fit between each other") {
+    const auto rows = [](std::uint64_t at, std::int64_t length) {
+        return proof::rows_at(at, length, 4, 64);
+    };
+    CHECK(apart(rows(4096, 4), rows(4096 + 16, 12)));
+    CHECK_FALSE(apart(rows(4096, 4), rows(4096 + 32, 12)));  // it ends in the next row
+    CHECK_FALSE(apart(rows(4096 + 32, 12), rows(4096, 4)));
+}
+
+TEST_CASE("what a CPY writes over it does not read") {
+    graph_builder g;
+    const id old = g.other({g.input(format::f32, {512})});
+    const id norm = g.scaled_norm(g.other({old}));
+    const id over = g.other({g.matmul(format::q4_K, 512, norm)});
+    g.share(over, old);
+    g.other({over});
+    g.rename(g.node(op::cpy, format::f32, {512}, {g.input(format::f32, {512}), old}), old);
+    const verification v = proof_of(g);
+    INFO(v.state.message);
+    CHECK(v.state.ok());
+}
 
 TEST_CASE("a graph file that overwrites a part of a value is wrong, at a place in the file") {
     const json::graph file = json::read(CATENA_TEST_DATA "/small/overwrites_a_value.json");

@@ -95,6 +95,13 @@ TEST_CASE("biased choices within the best groups are one launch", "[plan][routin
     }
 }
 
+TEST_CASE("groups may have two experts each", "[plan][routing]") {
+    router_shape s = of_deepseek;
+    s.experts = 32, s.groups = 16;
+    router_case c(s);
+    CHECK(args_of(c.planned()).numbers.groups == 16);
+}
+
 TEST_CASE("each part of a routing may be missing", "[plan][routing]") {
     for (const scoring score : {scoring::none, scoring::soft_max, scoring::sigmoid})
         for (const bool bias : {false, true})

@@ -40,6 +40,32 @@ TEST_CASE("a step may not pass what another step reads besides its nodes", "[sch
     }
 }
 
+TEST_CASE("a step does not pass the node at which it is launched", "[schedule]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    g.other({x});
+    const id over = g.other({g.input(format::f32, {512})});
+    g.share(over, x);
+    graph_index index;
+    REQUIRE(index.build(g.view()).ok());
+    trial_step late;
+    late.launch_at = g.position(over);
+    late.nodes = {{1, false, 0}};
+    CHECK(schedule(index).blocker(late) == g.position(over));
+}
+
+TEST_CASE("tensors meet that have one byte in common", "[schedule]") {
+    graph_builder g;
+    const id a = g.input(format::fp8_e4m3, {32}), b = g.input(format::fp8_e4m3, {32});
+    for (const int apart : {31, 32}) {
+        g.share(b, a, static_cast<std::uint64_t>(apart));
+        graph_index index;
+        REQUIRE(index.build(g.view()).ok());
+        CHECK(may_meet(index, a, b) == (apart < 32));
+        CHECK(may_meet(index, b, a) == (apart < 32));
+    }
+}
+
 TEST_CASE("a step's own nodes are not in its way, but in that of the next", "[schedule]") {
     graph_builder g;
     g.other({g.input(format::f32, {512})});
