@@ -32,7 +32,7 @@ struct table {
     const own_ops* ops =
         nullptr;                 ///< of an engine's own, that its rows apply; null: there are none
     std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
-    /// Of the GPU that runs it; where there is no table, of none.
+    /// The limits of the GPU that runs it; where there is no table, those of none.
     const arch& limits() const {
         static const arch none{};
         return device ? *device : target != nullptr ? *target : none;
