@@ -81,7 +81,7 @@ std::vector<fault> faults_of_kernels() {
              const int bands = (p.member(s, 0).rows + band - 1) / band;
              unsigned& blocks = p.at(s).config.blocks;
              blocks = blocks / static_cast<unsigned>(head.bands) * static_cast<unsigned>(bands);
-             head.band_rows = band, head.bands = bands;
+             p.at(s).band_rows = band, head.bands = bands;
              return true;
          }},
         {"a row of the table for matrices",
