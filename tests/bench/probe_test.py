@@ -148,8 +148,8 @@ class Probe(unittest.TestCase):
         _, said = self.call(sources="two", times=1.1)
         self.assertEqual((said.count("+10%  holds"), said.count("predictions fail")), (12, 0))
         self.assertNotIn("% faster", said)
-        _, said = self.call(sources="three", pick_times=1.14)
-        self.assertRegex(said, r"(\w+),4096,\d+,1 .* \+14%  holds: .*; matvec\.\1\.\S+ is \d+ % faster")
+        _, said = self.call(sources="three", pick_times=1.4)
+        self.assertRegex(said, r"(\w+),4096,\d+,1 .* \+40%  FAILS: .*; matvec\.\1\.\S+ is \d+ % faster")
 
     def test_wrong_results_are_named(self):
         _, said = self.call(verdict="failed")

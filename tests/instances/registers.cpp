@@ -77,7 +77,7 @@ TEST_CASE("A record is read back as it was written, and rows pick it up by name"
          {" many", " 77 1 2 3", " 77 1 2 3 4 5", " 77 1 2 3 4 5 6 7 8", " 77 1 2 3 x", " 0", ""}) {
         write_text(root / registers_path(*set.target), "# words\n" + name + bad + "\n");
         CHECK_THROWS_WITH(read_registers(root),
-                          registers_path(*set.target) +
+                          (root / registers_path(*set.target)).string() +
                               ":2: expected '<row name> <registers>' and six counts or none, "
                               "found '" +
                               name + bad + "'");
