@@ -283,6 +283,7 @@ def raced(asked, program, origin):
         print("the time is up: the same call goes on")
         code = 2
     walk_tuning.write(asked.out, record)
+    write_slower(asked)
     print("\n".join(walk_tuning.text(record)))
     return code
 
@@ -292,6 +293,11 @@ def write_phases(path, record):
     walks = [{"model": name, "sequences": ab_record.sequences_of(stage), **result["phases"]}
              for name, model in record["models"].items() for stage, result in model["stages"].items() if "phases" in result]
     phases.write_kinds(path, walks, record["simulated"], record["provenance"])
+
+
+def write_slower(asked):
+    if asked.slower:
+        asked.slower.write_text("\n".join(slower.report(asked.out)[0]) + "\n", encoding="utf-8")
 
 
 def print_accounts(record):
@@ -370,8 +376,7 @@ def main():
     if asked.what == "walk":
         for sentence in walks.write_launches(asked.out, record, [Model(name) for name in models], asked.catena):
             print(sentence)
-    if asked.slower:
-        asked.slower.write_text("\n".join(slower.report(asked.out)[0]) + "\n", encoding="utf-8")
+    write_slower(asked)
     print_accounts(record)
     return came_of(run, models)
 
