@@ -13,6 +13,7 @@ import argparse
 import gzip
 import json
 import lzma
+import math
 import re
 import statistics
 import sys
@@ -21,6 +22,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 FORMAT = "catena phases 1"
+FORMAT_OF_KINDS = "catena phases by kind 1"  # of bench/results/phases.*.json
+METHOD = ("time stamps of the last token's launches, by the first thread of each block. A launch's phases are medians over its "
+          "blocks; at: which launches of the walk are of a kind; us: the median over these launches, and half the distance of "
+          "their quartiles. after_wait: from the wait to the last block's end; spread: between the end of a tenth of the "
+          "blocks and the last end")
 PARTS = ("fill", "wait", "columns", "first", "products", "end")
 ENTRY, WAITED, END = 0, 2, 6
 LEAST_NS = 10000  # of a block that tells the clock
@@ -143,6 +149,39 @@ def kinds_text(launches):
     rate = cycles_per_us(launches)
     return [f"{count:4d} x {text(times)}  {' '.join(map(str, kind[:3]))}"
             for kind, (count, times) in by_kind(launches, rate).items()]
+
+
+def median_and_half_quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else 3 * values
+    return [round(middle, 3), round((high - low) / 2, 3)]
+
+
+def walk_of(launches):
+    """What a record keeps of a walk's launches, which are in order: the clock of the SMs, and the times of each kind."""
+    rate, kinds = cycles_per_us(launches), {}
+    for at, launch in enumerate(launches):
+        kinds.setdefault(launch.kind, []).append((at, times_of(launch, rate)))
+    out = []
+    for (kernel, shape, _, blocks, threads), found in kinds.items():
+        each = [{**dict(zip(PARTS, t.parts)), "after_wait": t.after_wait, "spread": t.spread} for _, t in found]
+        known = {name: [us[name] for us in each if not math.isnan(us[name])] for name in each[0]}
+        out.append({"kernel": kernel, "shape": shape, "blocks": int(blocks), "threads": int(threads),
+                    "at": [at for at, _ in found],
+                    "us": {name: median_and_half_quartiles(us) for name, us in known.items() if us}})
+    return {"mhz": round(rate), "kinds": out}
+
+
+def write_kinds(path, walks, simulated, provenance):
+    """A record of walks, each with its model and sequences, a line for each kind; nothing if there are none."""
+    if not walks:
+        return
+    lines = []
+    for walk in walks:
+        head = json.dumps({name: value for name, value in walk.items() if name != "kinds"})[:-1]
+        lines.append(f'  {head}, "kinds": [\n   ' + ",\n   ".join(map(json.dumps, walk["kinds"])) + "]}")
+    facts = {"format": FORMAT_OF_KINDS, "simulated": simulated, "provenance": {**provenance, "method": METHOD}}
+    text = json.dumps(facts, indent=1)[:-2] + ',\n "walks": [\n' + ",\n".join(lines) + "\n ]\n}\n"
+    Path(path).write_text(text, encoding="utf-8")
 
 
 def main():

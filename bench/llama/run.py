@@ -3,8 +3,8 @@
 
 A call takes nine minutes, or CATENA_MINUTES; the same call again goes on after the last stage that was measured. What
 failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log; of walks steps.json, launches.json.gz
-and timelines/; of phases the folder phases; of races walk_tuning.json and walk_rows.txt. The file that --slower names
-gets what got slower since the last records in bench/results/.
+and timelines/; of phases phases.json and the folder phases; of races walk_tuning.json and walk_rows.txt. The file that
+--slower names gets what got slower since the last records in bench/results/.
 Exit code 0: everything is measured; 1: something failed; 2: nothing failed, but something is left for the next call.
 """
 import argparse
@@ -140,7 +140,8 @@ class Run:
             (self.asked.out / "phases").mkdir(exist_ok=True)
             phases.write(self.asked.out / f"phases/{model.name}.{stage}.json.gz", lines, self.told_by(model, stage))
             try:
-                result["kinds"] = phases.kinds_text(phases.launches_of(lines))
+                launches = phases.launches_of(lines)
+                result["kinds"], result["phases"] = phases.kinds_text(launches), phases.walk_of(launches)
             except phases.Bad as bad:
                 result["failed"] = str(bad)
         return result
@@ -282,8 +283,21 @@ def raced(asked, program, origin):
         print("the time is up: the same call goes on")
         code = 2
     walk_tuning.write(asked.out, record)
+    write_slower(asked)
     print("\n".join(walk_tuning.text(record)))
     return code
+
+
+def write_phases(path, record):
+    """The phases of all models in the form of bench/results."""
+    walks = [{"model": name, "sequences": ab_record.sequences_of(stage), **result["phases"]}
+             for name, model in record["models"].items() for stage, result in model["stages"].items() if "phases" in result]
+    phases.write_kinds(path, walks, record["simulated"], record["provenance"])
+
+
+def write_slower(asked):
+    if asked.slower:
+        asked.slower.write_text("\n".join(slower.report(asked.out)[0]) + "\n", encoding="utf-8")
 
 
 def print_accounts(record):
@@ -358,11 +372,11 @@ def main():
     ab_record.write(run.path, record)
     ab_page.write(record, asked.out)
     walks.write_steps(asked.out / "steps.json", record)
+    write_phases(asked.out / "phases.json", record)
     if asked.what == "walk":
         for sentence in walks.write_launches(asked.out, record, [Model(name) for name in models], asked.catena):
             print(sentence)
-    if asked.slower:
-        asked.slower.write_text("\n".join(slower.report(asked.out)[0]) + "\n", encoding="utf-8")
+    write_slower(asked)
     print_accounts(record)
     return came_of(run, models)
 

@@ -1,4 +1,6 @@
 """Phases of launches: of time stamps that an H100 took (tests/data/gpu), beside what another program printed of them."""
+import json
+import re
 import sys
 import tempfile
 import unittest
@@ -54,6 +56,26 @@ class Phases(unittest.TestCase):
             launches, facts = phases.read(path)
         self.assertEqual((len(launches), facts), (2, {"gpu": "one"}))
         self.assertEqual(phases.kinds_text(launches)[0].split(" | ")[0], "   2 x    2 blocks span   21.00 skew   0.00")
+
+    def test_a_record_has_medians_of_kinds_and_their_launches(self):
+        of_kernel = [launch._replace(kind=(launch.kind[0], "4096x1", "1", launch.kind[1], "128")) for launch in self.launches]
+        walk = {"model": "one", "sequences": 1, **phases.walk_of(of_kernel)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "p.json"
+            phases.write_kinds(path, [walk], False, {"gpu": "one"})
+            record = json.loads(path.read_text())
+            phases.write_kinds(Path(folder) / "none.json", [], False, {"gpu": "one"})
+            self.assertFalse((Path(folder) / "none.json").exists())
+        self.assertEqual((record["format"], record["provenance"]["gpu"]), (phases.FORMAT_OF_KINDS, "one"))
+        self.assertEqual(record["walks"], [walk])
+        kind = walk["kinds"][0]
+        self.assertEqual((walk["mhz"], kind["kernel"], kind["blocks"], kind["at"]), (1967, "MUL_MAT Qcur", 96, [0, 3]))
+        first, second = ([float(us) for us in re.findall(r" (\d+\.\d+)", THEIRS[at])] for at in (0, 3))
+        middles = [(a + b) / 2 for a, b in zip(first[2:], second[2:])]  # behind span and skew
+        for name, theirs in zip(phases.PARTS, middles):
+            self.assertAlmostEqual(kind["us"][name][0], theirs * THEIR_RATE / 1967, delta=0.01)
+        self.assertAlmostEqual(kind["us"]["after_wait"][0], middles[6], delta=0.01)
+        self.assertAlmostEqual(kind["us"]["after_wait"][1], (9.73 - 9.47) / 4, delta=0.01)
 
     def test_a_line_that_is_none_is_refused(self):
         with self.assertRaisesRegex(phases.Bad, "not a block of a launch: a 0 2 128 1 4096 6144 1 5"):

@@ -1,6 +1,4 @@
-"""Accounts of a decode step: of four steps that an H200 took (tests/data/gpu), and what is slower than a record."""
-import copy
-import json
+"""Accounts of a decode step: of four steps that an H200 took (tests/data/gpu)."""
 import sys
 import tempfile
 import unittest
@@ -9,7 +7,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench"))
-import slower
 import timeline
 
 CUT = ROOT / "tests/data/gpu/h200.qwen3-8b.timeline.tsv.xz"
@@ -70,61 +67,6 @@ class Accounts(unittest.TestCase):
         path.write_text("1\t2\t3\n")
         with self.assertRaisesRegex(timeline.Bad, "t.tsv:1: not a line of a timeline"):
             timeline.lines_of(path)
-
-
-class Slower(unittest.TestCase):
-    """Against records that say what the H100 did."""
-
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.out = Path(self.folder.name)
-        (steps,) = slower.RESULTS.glob("steps.*.json")
-        self.steps = json.loads(steps.read_text())
-        self.steps["provenance"]["gpu"] = "NVIDIA H100 80GB HBM3"
-        (speeds,) = slower.RESULTS.glob("llama.h100.*.json")
-        self.speeds = json.loads(speeds.read_text())
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def report(self, speeds=None, steps=None):
-        (self.out / "record.json").write_text(json.dumps(speeds or self.speeds))
-        (self.out / "steps.json").write_text(json.dumps(steps or self.steps))
-        lines, any_slower = slower.report(self.out)
-        return "\n".join(lines), any_slower
-
-    def step(self, record):
-        return next(s for s in record["steps"] if (s["model"], s["sequences"], s["catena"]) == ("qwen3-8b", 1, True))
-
-    def test_the_same_is_not_slower(self):
-        said, any_slower = self.report()
-        self.assertFalse(any_slower, said)
-        self.assertRegex(said, r"slower than bench/results/llama.h100.*: 0\nslower than bench/results/steps.*: 0")
-
-    def test_fewer_tokens_a_second_are_slower(self):
-        changed = copy.deepcopy(self.speeds)
-        stage = changed["models"]["qwen3-8b"]["stages"]["tg128"]
-        stage["on"] = [0.9 * speed for speed in stage["on"]]
-        said, any_slower = self.report(speeds=changed)
-        self.assertTrue(any_slower)
-        self.assertRegex(said, r"\+11.1 % qwen3-8b tg128: 37\d.\d -> 33\d.\d tokens a second with Catena, (\S+) -> \1 w")
-
-    def test_a_kind_of_kernels_that_takes_longer_is_named(self):
-        changed = copy.deepcopy(self.steps)
-        self.step(changed)["kinds"]["set_rows"] = [60, 40]
-        said, any_slower = self.report(steps=changed)
-        self.assertTrue(any_slower)
-        self.assertIn("+39.5 % qwen3-8b, 1 a step, set_rows: 43 -> 60 us, 36 -> 40 kernels", said)
-
-    def test_a_new_kind_of_kernels_is_named(self):
-        changed = copy.deepcopy(self.steps)
-        self.step(changed)["kinds"]["quantize"] = [20, 3]
-        self.assertIn("new qwen3-8b, 1 a step, quantize: 0 -> 20 us", self.report(steps=changed)[0])
-
-    def test_another_gpu_has_nothing_to_compare_with(self):
-        changed = copy.deepcopy(self.speeds)
-        changed["provenance"]["gpu"] = "NVIDIA B200"
-        self.assertIn("no llama.*.json of this GPU (NVIDIA B200): nothing to compare", self.report(speeds=changed)[0])
 
 
 if __name__ == "__main__":

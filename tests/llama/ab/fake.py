@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Answers like llama_ab, at once. FAKE says in JSON what is special: {stage: "abort", "hang", "idle", "silent",
-"differ" or "nan"}, or {"load": "fails"}."""
+"differ", "slower" or "nan"}, or {"load": "fails"}."""
 import json
 import os
 import sys
@@ -27,6 +27,11 @@ def answer(stage):
     if stage.startswith("logits"):
         nmse = {"differ": 4e-4, "nan": None}.get(special, 1e-5)
         return {**out, "perplexity": {"off": 500.0, "on": 501.0}, "ways": {"prompt": way(1e-5), "single": way(nmse)}}
+    if stage.startswith("phases"):
+        products = 25000 if special == "slower" else 20000
+        ns = [1000, 3000, 4000, 6000, 6100, products, products + 1000]
+        launch = f"2 128 1 4096 6144 4096 {' '.join(map(str, ns + [2 * at for at in ns]))}"
+        return {**out, "blocks": [f"catena_matvec_q4_K_sm_90 {block} {launch}" for block in (0, 1)]}
     if stage.startswith("steps"):
         slowest = [{"step": f"node {i} norm_input attn_norm-{i}", "instance": "matvec.q4_K.sm_90", "us": 30.0 - i,
                     "mean_us": 31.0, "bytes": 4000000, "attainable_us": 2.5} for i in range(10)]

@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench/llama"))
 import run
 import phases
+import slower
 import timeline
 import walk_tuning
 from ab_record import Problem
@@ -187,6 +188,28 @@ class Walks(Bench):
         self.assertEqual((code, self.stages()), (2, before))
 
 
+class Phases(Bench):
+    """Time stamps inside launches, of a program that makes them up."""
+
+    def phases(self, **special):
+        return self.call("qwen3-8b", "--what", "phases", "--slower", str(self.out / "slower"), special=special)
+
+    def test_what_got_slower_than_a_record_is_found(self):
+        self.assertEqual(self.phases()[0], 0)
+        self.assertEqual((self.out / "slower").read_text(), "phases.json: bench/results has no phases.*.json of this GPU "
+                         "(a fake GPU): nothing to compare with\n")
+        results = Path(self.folder.name) / "results"
+        results.mkdir()
+        shutil.move(self.out / "phases.json", results / "phases.fake.2026-12-01.json")
+        (self.out / "record.json").unlink()
+        self.phases(phases2="slower")
+        lines, any_slower = slower.report(self.out, results)
+        self.assertTrue(any_slower)
+        self.assertEqual(lines[:2], ["slower than bench/results/phases.fake.2026-12-01.json: 2",
+                                     "  +36.0 % qwen3-8b, 1 a step, 1 x 4096x6144, products: 13.90 -> 18.90 us, "
+                                     "catena_matvec_q4_K_sm_90"])
+
+
 class Races(Bench):
     """Tuning in the walk, with a command that lists three rows of one problem and one of another."""
 
@@ -221,6 +244,20 @@ class Races(Bench):
         self.assertEqual((self.out / "walk_rows.txt").read_text().splitlines()[1:],
                          ["matvec.a.sm_90 00000000000000aa 3.0000 0"])
         self.assertEqual(list(self.files.iterdir()), [])
+
+    def test_what_got_slower_than_an_earlier_race_is_found(self):
+        self.races("qwen3-8b", "--slower", str(self.out / "slower"))
+        self.assertIn("walk_tuning.json: bench/results has no races.*.json of this GPU (a fake GPU): nothing to compare with\n",
+                      (self.out / "slower").read_text())
+        results = Path(self.folder.name) / "results"
+        results.mkdir()
+        shutil.move(self.out / "walk_tuning.json", results / "races.fake.2026-12-01.json")
+        self.races("qwen3-8b", special={"matvec.c.sm_90": "slower"})
+        lines, any_slower = slower.report(self.out, results)
+        self.assertTrue(any_slower)
+        self.assertEqual(lines[-3:-1], ["slower than bench/results/races.fake.2026-12-01.json: 2",
+                                        "  +11.1 % qwen3-8b, 4 a step, q4_K 4096 x 6144, 1 column, the walk with "
+                                        "matvec.c.sm_90: 40000 -> 44444 us"])
 
     def test_where_the_time_of_a_faster_row_went_is_kept_or_why_not(self):
         faster = {"matvec.a.sm_90": "faster"}
