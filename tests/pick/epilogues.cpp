@@ -184,6 +184,11 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
     CHECK(threads(finished(1024, {member(256, quantized)})) == 256);   // 2 blocks on an SM, of 4
     CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more than an SM holds
+    product_problem each = finished(1024, {member(128, quantized)});
+    CHECK(threads(each) == 384);  // a block on each SM
+    each.needs.stages = stage_kind::choose | stage_kind::weigh;
+    CHECK(threads(each) == 256);  // one more that routes: an SM has two
+    CHECK(config_of(r, finished(1024, {member(0, quantized)}), toy_arch, 32).blocks == 0);
     r.policy.matvec().placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);
 }

@@ -127,8 +127,8 @@ CATENA_FN constexpr std::int64_t norm_bytes(const matvec_policy& p, std::int64_t
 /// norm itself: the block does nothing else meanwhile.
 inline constexpr int norm_quads_ahead = 2;
 
-/// How many slots of a token a matvec adds up: a lane finishes the same row of each, and every lane
-/// of a warp knows one slot.
+/// How many slots of a token a matvec adds up: every lane of a warp knows the expert and the weight
+/// of one slot.
 CATENA_FN constexpr int slots_added(const matvec_policy& p) {
     const bool adds = p.columns == 1 && p.placement == norm_placement::producer && !p.routes;
     return adds ? warp_size : 1;

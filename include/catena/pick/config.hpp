@@ -98,8 +98,9 @@ struct band_limits {
     std::int64_t unit = 1, most = 1 << 30;
 };
 
-/// Every warp of a block has rows, of some slot where slots are added up. Results that are
-/// quantized come in whole blocks. These and those that are added up fit where they meet.
+/// Every warp of a block has rows, but where slots are added up: there a band may have fewer.
+/// Results that are quantized come in whole blocks. These and those that are added up fit where
+/// they meet.
 constexpr band_limits band_limits_of(const matvec_policy& n, const product_problem& p) {
     band_limits out;
     const int teams = combined(p) ? 1 : warp_teams(n, n.threads / warp_size);
@@ -269,6 +270,7 @@ constexpr band_share share_of(const row& r, const product_problem& p, const arch
     const matvec_policy& n = r.policy.matvec();
     if (n.placement != norm_placement::producer) return out;
     const std::int64_t bands = blocks_of(r, p, band);
+    if (bands < 1) return out;
     const int teams = warp_teams(n, n.threads / warp_size);
     const int groups = band / n.rows, of_block = combined(p) ? 1 : teams;
     const int most = n.cluster < a.cluster_blocks ? n.cluster : a.cluster_blocks;
@@ -281,7 +283,8 @@ constexpr band_share share_of(const row& r, const product_problem& p, const arch
     const auto at_most = [&out](std::int64_t width) {
         if (width < out.width) out.width = static_cast<int>(width);
     };
-    const std::int64_t of_sm = quotient(bands * out.cluster + a.sms - 1, a.sms);
+    const std::int64_t blocks = bands * out.cluster + (routes(p) ? 1 : 0);
+    const std::int64_t of_sm = quotient(blocks + a.sms - 1, a.sms);
     out.width = n.min_blocks;  // the launch bounds hold these
     at_most(quotient(resident, of_sm));
     at_most(quotient(groups / out.cluster * slots_summed(p) + teams - 1, teams));
