@@ -48,6 +48,20 @@ TEST_CASE("A divider's quotients are a division's, but for those that every form
     CHECK(wrong == 0);
 }
 
+TEST_CASE("A divisor whose mantissa is ones divides as others do") {
+    int wrong = 0;
+    for (const std::uint32_t exponent : {32u, 100u, 127u, 200u})
+        for (std::uint32_t of_v = exponent - 9; of_v < exponent + 4; ++of_v)
+            for (std::uint32_t mantissa = 0; mantissa < 1u << 23;
+                 mantissa += mantissa < 64 ? 1 : 997) {
+                const real by = from_bits(exponent << 23 | 0x7fffffu);
+                const real v = from_bits(of_v << 23 | mantissa);
+                wrong += !same(divider(by)(v), v.v / by.v);
+                wrong += !same(divider::by_scale(by)(v), v.v / by.v);
+            }
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("A divider rounds to int8 as a division does, next to every half") {
     random_bits bits(3);
     int wrong = 0;

@@ -15,9 +15,11 @@ CATENA_NO_INLINE int quotient(int n, int by) {
 /// never happens. The reciprocal comes from a guess out of the divisor's bits, within an eighth,
 /// and four steps of Newton. Its product is off by two ulp at most, one correction leaves half of
 /// one and a rounding, and the next is right (Markstein, "Computation of elementary functions on
-/// the IBM RISC System/6000 processor"). Quotients below 2^-12, which all formats round to 0, may
-/// be off, but not those by 127: no remainder is lost there, and no quotient is halfway. Other
-/// divisors are brought to where none is lost from 2^-12 on.
+/// the IBM RISC System/6000 processor"), if the reciprocal is. Only that of a mantissa of ones,
+/// half an ulp above a power of two, is not what the steps come to: it is an ulp more. Quotients
+/// below 2^-12, which all formats round to 0, may be off, but not those by 127: no remainder is
+/// lost there, and no quotient is halfway. Other divisors are brought to where none is lost from
+/// 2^-12 on.
 class divider {
   public:
     CATENA_FN explicit divider(real by) : divider(abs(by), bits_of(abs(by)) > 0x6c800000u) {
@@ -61,6 +63,9 @@ class divider {
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i)
             inverse_ = fma(fma(-by_, inverse_, real{1}), inverse_, inverse_);
+        // The steps leave a power of two there, to which this adds an ulp. A NaN stays one.
+        const bool ones = (bits_of(by_) & 0x7fffffu) == 0x7fffffu;
+        inverse_ = fma(inverse_, real{ones ? 0x1p-23f : 0.0f}, inverse_);
     }
     CATENA_FN divider(real by, real inverse)
         : zero_(false), unit_(real{1}), by_(by), inverse_(inverse) {}

@@ -173,7 +173,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         return walk{begin, m.row_bytes, behind + (row < warp_rows ? row : row - warp_rows), 0};
     };
     walk fill = walk_of(mine);
-    fill.start_group(matrix_of);
+    if (!fill.done()) fill.start_group(matrix_of);
     slice_offsets<P, F> offsets;  // of a warp's own slices
     // What others bring a lane follows to know where its slices begin.
     const int other = x.lane() % P.rows;
