@@ -2,6 +2,7 @@
 
 #include "copies.hpp"
 
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include <algorithm>

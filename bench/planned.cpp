@@ -1,3 +1,7 @@
+#include "catena/pick/measured.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/plan/step.hpp"
+
 #include "planned.hpp"
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 // its fingerprint; known: by the engine's id of it; verify: proving the plan right.
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/match/detail/index.hpp"
+#include "catena/plan/verify.hpp"
 #include "catena/runtime.hpp"
 
 #include <benchmark/benchmark.h>

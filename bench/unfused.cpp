@@ -1,7 +1,9 @@
 #include "unfused.hpp"
 
-#include "catena/match/matcher.hpp"
-#include "catena/plan/find/request.hpp"
+#include "catena/match/detail/matcher.hpp"
+#include "catena/pick/pick.hpp"
+#include "catena/plan/detail/find/request.hpp"
+#include "catena/plan/step.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -4,6 +4,8 @@
 
 #include "copies.hpp"
 
+#include "catena/pick/choice.hpp"
+#include "catena/pick/row.hpp"
 #include "catena/runtime.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
-# catena_add_test(<name> [HEADER_ONLY] [OPTIMIZED] [TOGETHER] SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
+# catena_add_test(<name> [OWN_PLANNER] [OPTIMIZED] [TOGETHER] SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
 #
 # A Catch2 executable test_<name>, run as one ctest called <name>. Sources include
-# "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths. HEADER_ONLY: the
+# "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths. OWN_PLANNER: the
 # planner is compiled with the test, as sanitizers need it. OPTIMIZED: the test computes much itself; others
 # compile in half the time without optimization. TOGETHER: sources are compiled seven in one, in a third of the
 # time, so names in them must differ. Tests that may take long start first.
@@ -36,13 +36,15 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 function(catena_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;OPTIMIZED;TOGETHER" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_PLANNER;OPTIMIZED;TOGETHER" "TIMEOUT" "SOURCES;LIBS;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
   add_executable(catena_test_${name} ${arg_SOURCES})
   target_link_libraries(catena_test_${name} PRIVATE catena_test_main catena ${arg_LIBS})
-  if(NOT arg_HEADER_ONLY)
+  if(arg_OWN_PLANNER)
+    target_sources(catena_test_${name} PRIVATE ${PROJECT_BINARY_DIR}/planner.cpp)
+  else()
     target_link_libraries(catena_test_${name} PRIVATE catena_planner)
   endif()
   set(level O0)
@@ -50,7 +52,7 @@ function(catena_add_test name)
     set(level O1)
   endif()
   target_compile_options(catena_test_${name} PRIVATE -${level})
-  if(TARGET catena_catch_${level} AND NOT arg_HEADER_ONLY)  # with sanitizers it is another header
+  if(TARGET catena_catch_${level} AND NOT arg_OWN_PLANNER)  # with sanitizers it is another header
     target_precompile_headers(catena_test_${name} REUSE_FROM catena_catch_${level})
   endif()
   if(arg_TOGETHER)
@@ -62,7 +64,7 @@ function(catena_add_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
 
-# catena_watch_threads(<target>): ThreadSanitizer watches a HEADER_ONLY test, if the compiler has it and the build has
+# catena_watch_threads(<target>): ThreadSanitizer watches an OWN_PLANNER test, if the compiler has it and the build has
 # no sanitizer that it does not go with.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)

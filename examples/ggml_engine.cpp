@@ -5,6 +5,7 @@
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/plan/explain.hpp"
 #include "catena/runtime.hpp"
 
 #include <ggml-alloc.h>

@@ -153,7 +153,7 @@ bool compute(graph& g) {
             return false;
         }
     }
-    return plan.steps().size() > 0;
+    return plan.counters().steps > 0;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "shape.hpp"
 
 #include "catena/plan/planner.hpp"
+#include "catena/plan/step.hpp"
 
 #include <stdexcept>
 

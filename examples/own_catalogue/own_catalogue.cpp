@@ -1,6 +1,7 @@
 // Plans layer.json with Catena's instances alone, then with those of my_kernels before them.
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/pick/join.hpp"
 #include "catena/runtime.hpp"
 #include "my_kernels/sm_90.hpp"
 

@@ -1,6 +1,7 @@
 // Plans leaky(matrix * tanh(matrix * bounded(rms_norm(x) * weight))) with ops of one's own, proves
 // the plan, and runs it on the host executor.
 #include "catena/format/codec.hpp"
+#include "catena/plan/verify.hpp"
 #include "catena/runtime.hpp"
 #include "my_ops/on_host.hpp"
 #include "my_ops/sm_90.hpp"

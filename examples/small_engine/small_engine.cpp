@@ -27,5 +27,5 @@ int main() {
     void* scratch = machine.allocate<int>("", p.workspace_bytes(), exec::memory::initialized);
     for (int i = 0; i < p.size(); ++i)  // role::engine: run the node; role::covered: do nothing
         if (p.at(i).role == role::launch && !p.launch(i, &machine, scratch).ok()) return 1;
-    std::printf("3 nodes, %zu launches, result %g\n", p.steps().size(), *(float*)t[5].data);
+    std::printf("3 nodes, %d launches, result %g\n", p.counters().steps, *(float*)t[5].data);
 }

@@ -6,7 +6,10 @@
 // Their symbols differ by the version, so that neither takes the other's tables for its own.
 #define CATENA_HEADERS_VERSION "0.1.0"  // the project's, in CMakeLists.txt
 namespace catena {
-inline namespace v0_1_0 {}
+inline namespace v0_1_0 {
+/// The version of these headers.
+inline constexpr char headers_version[] = CATENA_HEADERS_VERSION;
+}  // namespace v0_1_0
 }  // namespace catena
 #define CATENA_NAMESPACE catena::v0_1_0
 // Nor do two states of one version share the table that gives formats their sizes: GCC would give
@@ -42,11 +45,4 @@ inline namespace v0_1_0 {}
 #else
 #define CATENA_UNROLL
 #define CATENA_NO_UNROLL
-#endif
-
-// What planning is made of: inline as all else, or compiled once, in the library catena::planner.
-#if defined(CATENA_SEPARATE_COMPILATION)
-#define CATENA_PLANNING
-#else
-#define CATENA_PLANNING inline
 #endif

@@ -6,6 +6,7 @@
 #include "catena/engine/ggml/graph_opt.hpp"
 #include "catena/launch/timer.hpp"
 #include "catena/pick/measured_file.hpp"
+#include "catena/plan/log.hpp"
 #include "catena/runtime.hpp"
 #include "ggml-backend.h"
 #include "ggml-impl.h"

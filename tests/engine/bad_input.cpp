@@ -1,6 +1,6 @@
 // One test per kind of fault: the message names file, tensor, field and what was expected.
 #include "catena/engine/json.hpp"
-#include "catena/match/index.hpp"
+#include "catena/match/detail/index.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"

@@ -2,6 +2,7 @@
 
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/plan/step.hpp"
 
 #include <ggml-alloc.h>
 #include <ggml-cpu.h>

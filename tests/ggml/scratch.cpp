@@ -4,6 +4,7 @@
 #include "catena/engine/ggml/dump.hpp"
 #include "catena/engine/json.hpp"
 #include "catena/plan/planner.hpp"
+#include "catena/plan/step.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"

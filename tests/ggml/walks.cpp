@@ -4,6 +4,7 @@
 
 #include "catena/engine/ggml/backend_planner.hpp"
 #include "catena/engine/ggml/graph_opt.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include "catena_test/catch.hpp"

@@ -1,6 +1,7 @@
 // What engines compile against. A name that is gone, another signature and a field that moved do
 // not compile here: such a change needs a new minor version (docs/installing.md) and a line in
 // CHANGELOG.md, and then this list follows.
+#include "catena/pick/join.hpp"
 #include "catena/plan/explain_text.hpp"
 #include "catena/plan/log.hpp"
 #include "catena/plan/verify.hpp"

@@ -8,10 +8,10 @@ import re
 import sys
 from pathlib import Path
 
-planning = [f"plan/{name}.hpp" for name in ("counters", "explain", "observer", "sink", "options", "environment", "plan")]
-planning += ["plan/order", "plan/find", "plan/build", "plan/result", "plan"]
+planning = [f"plan/{name}.hpp" for name in ("counters", "step", "explain", "observer", "sink", "options", "plan", "sentences")]
+planning += [f"plan/detail/{name}" for name in ("switches.hpp", "order", "find", "draft", "result")] + ["plan"]
 library = ["config.hpp", "bits.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", *planning,
-           "launch", "engine", "runtime.hpp", "catena.hpp", "instances"]
+           "launch", "engine", "runtime.hpp", "planning.hpp", "catena.hpp", "instances"]
 programs = ["tools/predict", "tools/text", "tools/shape", "generators", "measure", "tools/json", "tools/measured", "tools/tune", "tools/catena", "bench"]
 layers = [f"include/catena/{name}" for name in library] + programs
 sources = {".hpp", ".cpp", ".cuh", ".cu"}
@@ -47,19 +47,17 @@ def target_of(file, text):
 
 
 arrows, bad = 0, []
-includes = {}  # of each file, Catena's; a header may end with its definitions, which include it
+includes = {}  # of each file, Catena's
 for file in files:
     mine = layer_of(file)
     if mine is None:
         bad.append(f"{file}: its folder is in no layer: give it a place in tests/headers/layers.py")
         continue
-    definitions = False
     for number, line in enumerate((root / file).read_text().splitlines(), 1):
-        definitions |= "#if !defined(CATENA_SEPARATE_COMPILATION)" in line
         found = include.match(line)
         target = target_of(file, found[1]) if found else None
         other = layer_of(target) if target else None
-        if target and not definitions:
+        if target:
             includes.setdefault(file, []).append(target)
         if other is None or other == mine:
             continue

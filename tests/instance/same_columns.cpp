@@ -6,6 +6,7 @@
 #include "catena/exec/host.hpp"
 #include "catena/format/random.hpp"
 #include "catena/pick/domain.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include "catena_test/catch.hpp"

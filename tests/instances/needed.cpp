@@ -5,6 +5,7 @@
 #include "catena/engine/json.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/planner.hpp"
+#include "catena/plan/step.hpp"
 
 #include "catena_test/catch.hpp"
 

@@ -8,8 +8,10 @@
 #include "catena/instances/rows.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/domain.hpp"
+#include "catena/pick/join.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/planner.hpp"
+#include "catena/plan/step.hpp"
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
 

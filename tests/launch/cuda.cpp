@@ -1,5 +1,7 @@
 // How kernels are made ready and launched, on a CUDA runtime of the tests' own.
 #include "catena/launch/prepare.cuh"
+#include "catena/pick/name.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include "runtime.hpp"

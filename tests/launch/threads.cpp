@@ -1,6 +1,7 @@
 // Threads plan and launch on two GPUs of different archs at once.
 #define CATENA_HAS_KERNELS 1
 #include "catena/instances/for_device.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include "runtime.hpp"

@@ -1,5 +1,6 @@
 // GPU times of steps, on a CUDA runtime of the tests' own.
 #include "catena/launch/timer.cuh"
+#include "catena/plan/log.hpp"
 #include "catena/runtime.hpp"
 
 #include "runtime.hpp"

@@ -1,6 +1,6 @@
 """waits MODEL GGML_CUDA: the kernels behind which a step starts early, in the sources of ggml-cuda.
 
-MODEL (catena/match/ggml_cuda_waits.hpp) lists ops, and the kernels that compute each. Which kernels these are is read
+MODEL (catena/match/detail/ggml_cuda_waits.hpp) lists ops, and the kernels that compute each. Which kernels these are is read
 from the calls in the sources; so are the kernels of ggml-cuda's fusions. A kernel that is launched programmatically
 must wait, and returns before that only under the conditions of RETURNS. Libraries, whose kernels cannot be read, are
 reached only where the model asks for more than the op."""

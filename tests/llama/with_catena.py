@@ -5,7 +5,7 @@ from pathlib import Path
 
 CATENA = Path(__file__).resolve().parents[2]
 OPTIONS = ["-DGGML_CUDA_CATENA", "-DCATENA_HAS_SM_90=1", "-DCATENA_HAS_KERNELS=1", "-DCATENA_HAS_KERNELS_SM_90=1",
-           "-DCATENA_SEPARATE_COMPILATION", f"-I{CATENA / 'include'}"]
+           f"-I{CATENA / 'include'}"]
 
 
 def copied(ggml, folder):

@@ -1,4 +1,4 @@
-#include "catena/match/index.hpp"
+#include "catena/match/detail/index.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"

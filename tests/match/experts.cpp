@@ -1,5 +1,5 @@
 // What experts made, found in front of a norm.
-#include "catena/match/experts.hpp"
+#include "catena/match/detail/experts.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/experts.hpp"

@@ -1,6 +1,6 @@
 // Norms with a bias or a gate behind them, layer norms, and functions of one tensor.
 #include "catena/catena.hpp"
-#include "catena/match/matcher.hpp"
+#include "catena/match/detail/matcher.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"

@@ -1,6 +1,6 @@
 // Parameters that are floats: what is no number stays with the engine.
-#include "catena/match/epilogue.hpp"
-#include "catena/match/matcher.hpp"
+#include "catena/match/detail/epilogue.hpp"
+#include "catena/match/detail/matcher.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"

@@ -1,7 +1,7 @@
 // Norms behind matrices, as models with post-norms have them: a residual joins the norm, and the
 // sum is quantized, or normed again.
 #include "catena/catena.hpp"
-#include "catena/match/matcher.hpp"
+#include "catena/match/detail/matcher.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"

@@ -1,4 +1,4 @@
-#include "catena/match/matcher.hpp"
+#include "catena/match/detail/matcher.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"

@@ -1,7 +1,7 @@
 // What a test asks of a match.
 #pragma once
 
-#include "catena/match/match.hpp"
+#include "catena/match/detail/match.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Tables joined: Catena's rows and those of an engine's own catalogue, picked from as one.
 #include "catena/pick/join.hpp"
+#include "catena/plan/step.hpp"
 
 #include "catena/pick/pick.hpp"
 #include "catena/plan/planner.hpp"

@@ -1,6 +1,8 @@
 // Graphs that many planner tests start from.
 #pragma once
 
+#include "catena/plan/step.hpp"
+
 #include "replay.hpp"
 
 #include "catena_test/catch.hpp"

@@ -2,7 +2,9 @@
 #include "cases.hpp"
 #include "random/tables.hpp"
 
+#include "catena/pick/join.hpp"
 #include "catena/pick/measured.hpp"
+#include "catena/pick/pick.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena_test/problems.hpp"
 

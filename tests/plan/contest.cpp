@@ -1,4 +1,7 @@
 // Chains that a benchmark found the engine's own kernels to be faster at.
+#include "catena/pick/measured.hpp"
+#include "catena/plan/counters.hpp"
+
 #include "cases.hpp"
 
 #include <algorithm>

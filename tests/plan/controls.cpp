@@ -1,4 +1,8 @@
 // What an engine or a user in trouble may ask of a planner, and what a plan tells about itself.
+#include "catena/pick/measured.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/plan/explain.hpp"
+#include "catena/plan/log.hpp"
 #include "catena/runtime.hpp"
 
 #include "cases.hpp"

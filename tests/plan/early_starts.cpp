@@ -3,7 +3,9 @@
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/plan/counters.hpp"
 #include "catena/plan/planner.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/plan/verify.hpp"
 
 #include "catena_test/catch.hpp"

@@ -4,6 +4,7 @@
 
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/cache.hpp"
+#include "catena/plan/counters.hpp"
 #include "catena/plan/optimize.hpp"
 
 using namespace catena;

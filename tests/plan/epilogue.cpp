@@ -1,4 +1,6 @@
 // What follows a matmul, and values of a gate: which nodes the steps take over, and when not.
+#include "catena/pick/measured.hpp"
+
 #include "epilogue_cases.hpp"
 
 #include "catena_test/problems.hpp"

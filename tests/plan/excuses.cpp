@@ -4,6 +4,7 @@
 
 #include "catena/instances/sm_90.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/plan/verify.hpp"
 
 #include <algorithm>
 #include <string>

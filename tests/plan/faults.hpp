@@ -1,11 +1,13 @@
 // Faults that are put into finished plans, one at a time: plan/verify.hpp must find each.
 #pragma once
 
+#include "catena/plan/detail/result/contents.hpp"
 #include "catena/plan/planner.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,10 +16,16 @@ namespace CATENA_NAMESPACE {
 
 /// The inside of a plan, for tests that break it.
 struct plan_faults {
-    plan& p;
+    /// What `broken` holds is its own from here on, and these faults change it.
+    explicit plan_faults(plan& broken)
+        : p(broken), inside_(std::make_shared<plan_contents>(broken.contents())) {
+        broken = plan(inside_);
+    }
 
-    std::size_t steps() const { return p.steps_.size(); }
-    step& at(std::size_t s) const { return p.steps_[s]; }
+    const plan& p;
+
+    std::size_t steps() const { return inside_->steps.size(); }
+    step& at(std::size_t s) const { return inside_->steps[s]; }
     bool is_row(std::size_t s) const { return !is_group(s) && !is_heads(s) && !is_routing(s); }
     bool is_group(std::size_t s) const { return at(s).what.kind() != skeleton::row; }
     bool is_heads(std::size_t s) const {
@@ -26,26 +34,26 @@ struct plan_faults {
     /// Is it a launch of routing, or one of experts that it finds itself?
     bool is_routing(std::size_t s) const { return routes(stages_of(at(s).what)); }
     route_args& route(std::size_t s) const {
-        return is_group(s) ? head(s).routing : p.route_args_[index(s)];
+        return is_group(s) ? head(s).routing : inside_->route_launches[index(s)];
     }
-    heads_args& heads(std::size_t s) const { return p.heads_args_[index(s)]; }
+    heads_args& heads(std::size_t s) const { return inside_->head_launches[index(s)]; }
     /// The arguments of a row step; of a group's, those of its matrices.
-    row_args& row(std::size_t s) const { return p.row_args_[index(s)]; }
-    plan::group_head& head(std::size_t s) const { return p.heads_[index(s)]; }
+    row_args& row(std::size_t s) const { return inside_->row_launches[index(s)]; }
+    stored_group& head(std::size_t s) const { return inside_->groups[index(s)]; }
     matvec_member& member(std::size_t s, int m) const {
-        return p.members_[static_cast<std::size_t>(head(s).first_member + m)].args;
+        return inside_->members[static_cast<std::size_t>(head(s).first_member + m)].args;
     }
     int members(std::size_t s) const { return is_group(s) ? head(s).members : 0; }
     /// The chain whose value member m quantizes, or -1.
     std::int32_t makes(std::size_t s, int m) const {
-        return p.members_[static_cast<std::size_t>(head(s).first_member + m)].makes;
+        return inside_->members[static_cast<std::size_t>(head(s).first_member + m)].makes;
     }
-    std::vector<planned_chain>& chains() const { return p.chains_; }
-    node_plan& node(std::int32_t n) const { return p.nodes_[static_cast<std::size_t>(n)]; }
-    std::vector<std::int32_t>& covered() const { return p.covered_; }
-    std::int64_t& workspace_bytes() const { return p.workspace_bytes_; }
+    std::vector<planned_chain>& chains() const { return inside_->chains; }
+    node_plan& node(std::int32_t n) const { return inside_->nodes[static_cast<std::size_t>(n)]; }
+    std::vector<std::int32_t>& covered() const { return inside_->covered; }
+    std::int64_t& workspace_bytes() const { return inside_->workspace_bytes; }
     /// Per node, and one past: the number of the first step that it launches.
-    std::vector<std::int32_t>& first_steps() const { return p.first_step_at_; }
+    std::vector<std::int32_t>& first_steps() const { return inside_->first_step_at; }
     /// Lets another row of the table do step s, in blocks of its own size.
     void give_row(std::size_t s, int row) const {
         const policy& by = p.rows().rows[row].policy;
@@ -56,14 +64,14 @@ struct plan_faults {
 
     /// Exchanges two steps, and when they launch.
     void exchange(std::size_t a, std::size_t b) const {
-        std::swap(p.steps_[a], p.steps_[b]);
-        std::swap(p.args_[a], p.args_[b]);
-        std::swap(p.steps_[a].launch_at, p.steps_[b].launch_at);
-        for (node_plan& n : p.nodes_)
+        std::swap(inside_->steps[a], inside_->steps[b]);
+        std::swap(inside_->args[a], inside_->args[b]);
+        std::swap(inside_->steps[a].launch_at, inside_->steps[b].launch_at);
+        for (node_plan& n : inside_->nodes)
             n.step = n.step == static_cast<std::int32_t>(a)   ? static_cast<std::int32_t>(b)
                      : n.step == static_cast<std::int32_t>(b) ? static_cast<std::int32_t>(a)
                                                               : n.step;
-        for (planned_chain& c : p.chains_)
+        for (planned_chain& c : inside_->chains)
             c.made_by = c.made_by == static_cast<std::int32_t>(a)   ? static_cast<std::int32_t>(b)
                         : c.made_by == static_cast<std::int32_t>(b) ? static_cast<std::int32_t>(a)
                                                                     : c.made_by;
@@ -77,12 +85,16 @@ struct plan_faults {
         at(other).launch_at = node;
         for (std::size_t n = 0; n < first_steps().size(); ++n)
             first_steps()[n] = static_cast<std::int32_t>(std::count_if(
-                p.steps_.begin(), p.steps_.end(),
+                inside_->steps.begin(), inside_->steps.end(),
                 [n](const step& one) { return one.launch_at < static_cast<std::int32_t>(n); }));
     }
 
   private:
-    std::size_t index(std::size_t s) const { return static_cast<std::size_t>(p.args_[s].index); }
+    std::shared_ptr<plan_contents> inside_;
+
+    std::size_t index(std::size_t s) const {
+        return static_cast<std::size_t>(inside_->args[s].index);
+    }
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -2,6 +2,9 @@
 #include "replay.hpp"
 
 #include "catena/engine/json.hpp"
+#include "catena/pick/measured.hpp"
+#include "catena/plan/counters.hpp"
+#include "catena/plan/step.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"

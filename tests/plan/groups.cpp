@@ -1,4 +1,6 @@
 // Which matmuls share a launch, and what keeps them apart.
+#include "catena/pick/config.hpp"
+
 #include "cases.hpp"
 
 using namespace catena;

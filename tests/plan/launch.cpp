@@ -1,3 +1,5 @@
+#include "catena/pick/name.hpp"
+#include "catena/plan/explain.hpp"
 #include "catena/runtime.hpp"
 
 #include "cases.hpp"

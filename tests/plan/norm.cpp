@@ -3,6 +3,7 @@
 #include "cases.hpp"
 
 #include "catena/pick/measured.hpp"
+#include "catena/plan/explain.hpp"
 
 using namespace catena;
 using namespace catena_test;

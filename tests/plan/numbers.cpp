@@ -2,6 +2,7 @@
 // or alone.
 #include "cases.hpp"
 
+#include "catena/plan/explain.hpp"
 #include "catena/plan/optimize.hpp"
 
 using namespace catena;

@@ -1,5 +1,7 @@
 // Watching launches: the order of the calls, and the timer on a clock of its own.
 #include "catena/launch/timer.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/plan/log.hpp"
 #include "catena/runtime.hpp"
 
 #include "cases.hpp"

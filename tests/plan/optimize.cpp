@@ -1,8 +1,8 @@
 // The order before allocation: what moves, what stays, what may not change it.
 #include "cases.hpp"
 
-#include "catena/match/index.hpp"
-#include "catena/match/reader.hpp"
+#include "catena/match/detail/index.hpp"
+#include "catena/match/detail/reader.hpp"
 #include "catena/plan/optimize.hpp"
 
 #include <numeric>

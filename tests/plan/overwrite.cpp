@@ -3,7 +3,9 @@
 
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
-#include "catena/plan/verify/memory.hpp"
+#include "catena/plan/counters.hpp"
+#include "catena/plan/detail/verify/memory.hpp"
+#include "catena/plan/verify.hpp"
 
 #include <map>
 #include <string>

@@ -6,8 +6,9 @@
 #include "catena/instances/sm_90.hpp"
 #include "catena/launch/row.hpp"
 #include "catena/pick/join.hpp"
+#include "catena/plan/detail/order/slots.hpp"
 #include "catena/plan/optimize.hpp"
-#include "catena/plan/order/slots.hpp"
+#include "catena/plan/verify.hpp"
 
 #include "catena_test/catch.hpp"
 

@@ -1,5 +1,7 @@
 // Norms that matrices of numbers make in passing: routers of models with experts, whose launch
 // writes the norm for all who read it behind them.
+#include "catena/plan/explain.hpp"
+
 #include "cases.hpp"
 
 using namespace catena;

@@ -1,9 +1,9 @@
 // Steps of models with norms behind what they norm, by the shipped table.
 #include "cases.hpp"
 
-#include "catena/match/index.hpp"
+#include "catena/match/detail/index.hpp"
+#include "catena/plan/detail/order/slots.hpp"
 #include "catena/plan/optimize.hpp"
-#include "catena/plan/order/slots.hpp"
 #include "random/tables.hpp"
 
 #include <algorithm>

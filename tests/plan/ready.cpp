@@ -1,6 +1,8 @@
 // What a plan does about its launches before anything is launched: kernels are made ready on the
 // device, and a launch starts early only where that is safe.
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/plan/log.hpp"
 #include "catena/runtime.hpp"
 
 #include "epilogue_cases.hpp"

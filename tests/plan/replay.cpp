@@ -1,3 +1,5 @@
+#include "catena/plan/step.hpp"
+
 #include "replay.hpp"
 
 #include "replay_workspace.hpp"

@@ -1,6 +1,7 @@
 #include "replay_workspace.hpp"
 
 #include "catena/kernel/layout.hpp"
+#include "catena/plan/step.hpp"
 
 #include <algorithm>
 

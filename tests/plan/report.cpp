@@ -1,6 +1,7 @@
 #include "cases.hpp"
 
 #include "catena/plan/explain_text.hpp"
+#include "catena/plan/sentences.hpp"
 
 #include <sstream>
 

@@ -3,6 +3,7 @@
 #include "faults.hpp"
 
 #include "catena/instances/sm_90.hpp"
+#include "catena/plan/verify.hpp"
 
 #include <string>
 

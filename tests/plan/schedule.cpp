@@ -1,4 +1,4 @@
-#include "catena/plan/order/schedule.hpp"
+#include "catena/plan/detail/order/schedule.hpp"
 
 #include "cases.hpp"
 

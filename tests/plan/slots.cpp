@@ -1,7 +1,7 @@
-#include "catena/plan/order/slots.hpp"
+#include "catena/plan/detail/order/slots.hpp"
 
-#include "catena/plan/build/builder.hpp"
-#include "catena/plan/result/writer.hpp"
+#include "catena/plan/detail/draft/builder.hpp"
+#include "catena/plan/detail/result/writer.hpp"
 
 #include "epilogue_cases.hpp"
 
@@ -150,7 +150,7 @@ struct drafted_plan {
         made = &builder.emplace(index, known).build();
     }
     status written() {
-        plan out;
+        plan_contents out;
         return plan_writer(*made, out).write();
     }
 };

@@ -3,6 +3,7 @@
 #include "random/tables.hpp"
 
 #include "catena/engine/json.hpp"
+#include "catena/plan/log.hpp"
 
 using namespace catena;
 using namespace catena_test;

@@ -1,4 +1,5 @@
 // One table, one planner and one plan, used by many threads at once.
+#include "catena/plan/log.hpp"
 #include "catena/runtime.hpp"
 
 #include "catena_test/catch.hpp"

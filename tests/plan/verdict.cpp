@@ -3,7 +3,8 @@
 
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
-#include "catena/plan/result/report.hpp"
+#include "catena/plan/counters.hpp"
+#include "catena/plan/sentences.hpp"
 #include "catena/plan/verify.hpp"
 
 #include <string>

@@ -4,7 +4,9 @@
 
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/plan/counters.hpp"
 #include "catena/plan/optimize.hpp"
+#include "catena/plan/verify.hpp"
 
 #include "catena_test/catch.hpp"
 

@@ -10,6 +10,8 @@
 #include "catena/exec/host.hpp"
 #include "catena/format/random.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include "catena_test/catch.hpp"

@@ -3,6 +3,7 @@
 #include "command.hpp"
 
 #include "catena/exec/host/launch.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include "catena_test/catch.hpp"

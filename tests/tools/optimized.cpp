@@ -1,7 +1,7 @@
 // A graph in the order of `optimize`, its memory dealt anew.
 #include "optimized.hpp"
 
-#include "catena/match/index.hpp"
+#include "catena/match/detail/index.hpp"
 #include "catena/plan/planner.hpp"
 
 #include "catena_test/catch.hpp"

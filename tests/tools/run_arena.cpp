@@ -1,5 +1,7 @@
 // Runs of graphs whose weights and results lie in one buffer: what may be read early, and what may
 // not.
+#include "catena/plan/step.hpp"
+
 #include "run/check.hpp"
 
 #include "catena_test/catch.hpp"

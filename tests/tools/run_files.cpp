@@ -1,4 +1,6 @@
 // The small graph files of tests/data/run: each is a case that a run once got wrong.
+#include "catena/plan/step.hpp"
+
 #include "run/check.hpp"
 
 #include "catena_test/catch.hpp"

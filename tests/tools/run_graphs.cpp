@@ -1,5 +1,7 @@
 // Runs of graphs that engines build and the small graph is not: names of weights, routers, rows
 // that end inside a block.
+#include "catena/plan/step.hpp"
+
 #include "run/check.hpp"
 
 #include "catena_test/catch.hpp"

@@ -5,6 +5,7 @@
 #include "catena/exec/host/launch.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/kernel/matvec.hpp"
+#include "catena/plan/step.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"

@@ -1,5 +1,7 @@
 // Steps that round a value for weights of 16-bit numbers are run and compared, as the matmuls that
 // read it: here a value that no step of a chain makes.
+#include "catena/plan/step.hpp"
+
 #include "run/check.hpp"
 
 #include "catena_test/catch.hpp"

@@ -1,4 +1,6 @@
 // Steps of which two operands share memory: the reference must read what the kernel reads.
+#include "catena/plan/step.hpp"
+
 #include "run/check.hpp"
 
 #include "catena_test/catch.hpp"

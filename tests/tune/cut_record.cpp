@@ -10,6 +10,8 @@
 #include "catena/pick/measured_on.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/pick/pick.hpp"
+#include "catena/plan/counters.hpp"
+#include "catena/plan/explain.hpp"
 #include "catena/plan/planner.hpp"
 
 #include "catena_test/catch.hpp"

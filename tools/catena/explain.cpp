@@ -7,6 +7,7 @@
 #include "report.hpp"
 #include "tables.hpp"
 
+#include "catena/plan/sentences.hpp"
 #include "catena/runtime.hpp"
 
 #include <fmt/format.h>

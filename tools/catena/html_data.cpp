@@ -5,9 +5,9 @@
 #include "traffic.hpp"
 
 #include "catena/pick/name.hpp"
+#include "catena/plan/detail/find/keys.hpp"
+#include "catena/plan/detail/find/memo.hpp"
 #include "catena/plan/explain_text.hpp"
-#include "catena/plan/find/keys.hpp"
-#include "catena/plan/find/memo.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

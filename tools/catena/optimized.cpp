@@ -2,7 +2,7 @@
 
 #include "failure.hpp"
 
-#include "catena/match/index.hpp"
+#include "catena/match/detail/index.hpp"
 #include "catena/plan/optimize.hpp"
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 #include "tables.hpp"
 
 #include "catena/engine/json.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include <memory>

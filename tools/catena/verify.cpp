@@ -5,6 +5,7 @@
 #include "output.hpp"
 #include "tables.hpp"
 
+#include "catena/plan/verify.hpp"
 #include "catena/runtime.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "check.hpp"
 
-#include "catena/match/value.hpp"
-#include "catena/match/weight_scale.hpp"
+#include "catena/match/detail/value.hpp"
+#include "catena/match/detail/weight_scale.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
 #include "peer.hpp"
 
-#include "catena/plan/result/fallback.hpp"
+#include "catena/plan/detail/result/fallback.hpp"
 
 #include <algorithm>
 #include <initializer_list>

@@ -8,6 +8,7 @@
 #include "catena/chain/work.hpp"
 #include "catena/engine/json.hpp"
 #include "catena/pick/constraints.hpp"
+#include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "catena/plan/observer.hpp"
 #include "catena/plan/options.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/result/step_name.hpp"
+#include "catena/plan/step.hpp"
 
 #include <algorithm>
 #include <cstddef>

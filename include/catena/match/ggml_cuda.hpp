@@ -3,10 +3,10 @@
 // ggml_cuda_can_fuse). Each is known by who reads what, wherever it stands in the order.
 #pragma once
 
-#include "catena/match/ggml_cuda_routing.hpp"
-#include "catena/match/ggml_cuda_waits.hpp"
-#include "catena/match/index.hpp"
-#include "catena/match/match.hpp"
+#include "catena/match/detail/ggml_cuda_routing.hpp"
+#include "catena/match/detail/ggml_cuda_waits.hpp"
+#include "catena/match/detail/index.hpp"
+#include "catena/match/detail/match.hpp"
 
 #include <algorithm>
 

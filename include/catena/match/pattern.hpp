@@ -90,7 +90,7 @@ constexpr bool same_family(const pattern& a, const pattern& b) {
 namespace detail {
 
 /// The stages that are not found beside a group: nothing quantizes an l2_norm, and heads are found
-/// by match/heads.hpp.
+/// by match/detail/heads.hpp.
 inline constexpr stage_set unmatched_stages = stage_kind::l2_norm | stage_kind::rope |
                                               stage_kind::store | stage_kind::score |
                                               stage_kind::choose | stage_kind::weigh;

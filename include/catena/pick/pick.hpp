@@ -6,6 +6,7 @@
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
 #include "catena/pick/measured.hpp"
+#include "catena/pick/preference.hpp"
 #include "catena/pick/row_index.hpp"
 
 #include <cstdint>
@@ -13,19 +14,6 @@
 #include <vector>
 
 namespace CATENA_NAMESPACE {
-
-struct preference {
-    /// A column of 1 to 8 (of experts: a token) gets the bits that it gets alone, and a column of 9
-    /// or more those that it gets among any other 9 or more: whatever its launch computes beside
-    /// it.
-    bool same_bits = false;
-    bool measured_only = false;  ///< rows without a measurement are not picked
-    /// Matvecs and matmuls with more columns (of experts: tokens) have no row; 0: any number. An
-    /// engine that wants decode steps alone says 8.
-    std::int64_t max_columns = 0;
-    /// Kernels may start before the one before them is done, where the GPU can do so.
-    bool dependent_launch = true;
-};
 
 namespace detail {
 

@@ -13,9 +13,6 @@
 
 namespace CATENA_NAMESPACE {
 
-/// The version of these headers.
-inline constexpr char headers_version[] = CATENA_HEADERS_VERSION;
-
 namespace detail {
 
 template <class... Types>

@@ -4,29 +4,14 @@
 #pragma once
 
 #include "catena/error/status.hpp"
-#include "catena/match/graph.hpp"
-#include "catena/pick/choice.hpp"
+#include "catena/match/reason.hpp"
+#include "catena/plan/step.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
-
-/// Where a chain runs: a value that is made or quantized once, and its readers. Node
-/// positions and tensor indices; -1: not part of it.
-struct chain_place {
-    std::int32_t chain = -1;              ///< index into the table's chains
-    stage_set stages = {};                ///< empty: the engine's value, or an epilogue's
-    std::int32_t node = -1;               ///< its norm, or what ends a gated value
-    std::int32_t sum = -1;                ///< of x and a residual, before or behind the norm
-    std::int32_t activation = no_tensor;  ///< the tensor whose readers are served
-    std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
-                                ///< quantizes it, or its readers', which makes the norm too; -1:
-                                ///< none, numbers are multiplied with the engine's
-    bool f32_written = false;   ///< somebody else reads, or may read, the activation
-    bool sum_written = false;   ///< the same of the sum
-};
 
 /// A chain that was found, and the steps that make and read its value.
 struct explained_chain : chain_place {

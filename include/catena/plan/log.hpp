@@ -2,10 +2,12 @@
 // left.
 #pragma once
 
+#include "catena/pick/name.hpp"
+#include "catena/plan/counters.hpp"
+#include "catena/plan/options.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/result/report.hpp"
-#include "catena/plan/result/step_name.hpp"
-#include "catena/plan/sink.hpp"
+#include "catena/plan/sentences.hpp"
+#include "catena/plan/step.hpp"
 
 #include <cstdio>
 #include <string>

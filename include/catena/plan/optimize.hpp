@@ -5,7 +5,6 @@
 
 #include "catena/error/status.hpp"
 #include "catena/match/graph.hpp"
-#include "catena/match/own_ops.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -36,12 +35,10 @@ struct ordering {
     }
 };
 
+struct own_ops;  // match/own_ops.hpp
+
 /// The order to run and allocate a graph in. Nodes outside chains keep their relative order. `ops`:
 /// those of the table that plans the graph (table::ops).
 ordering optimize(const graph_view& view, const own_ops* ops = nullptr) noexcept;
 
 }  // namespace CATENA_NAMESPACE
-
-#if !defined(CATENA_SEPARATE_COMPILATION)
-#include "catena/plan/ordering.hpp"
-#endif

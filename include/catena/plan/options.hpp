@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/error/status.hpp"
-#include "catena/pick/pick.hpp"
+#include "catena/pick/preference.hpp"
 #include "catena/plan/sink.hpp"
 
 #include <cstdint>
@@ -74,9 +74,9 @@ struct options {
     ///     CATENA_LOG                off | summary | steps | times
     /// Another value makes `state` an error that names variable and remedy. Nothing else in Catena
     /// reads the environment; as getenv does, this must not run beside a thread that changes it.
-    static inline options from_environment(options base);
+    static options from_environment(options base);
     /// The default options, changed by the environment.
-    static inline options from_environment();
+    static options from_environment();
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -2,17 +2,18 @@
 // threads may use one.
 #pragma once
 
-#include "catena/plan/find/premises.hpp"
-#include "catena/plan/log.hpp"
+#include "catena/match/graph.hpp"
+#include "catena/plan/options.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/result/launch.hpp"
-#include "catena/plan/result/report.hpp"
-#include "catena/plan/result/step_name.hpp"
-#include "catena/plan/verify.hpp"
+
+#include <memory>
 
 namespace CATENA_NAMESPACE {
 
-/// Plans graphs with one table and one set of options.
+class graph_index;
+struct premises;
+
+/// Plans graphs with one table and one set of options. Copies share what is known of them.
 class planner {
   public:
     /// A table with a bad state, or without rows, plans everything to the engine and plan::state()
@@ -31,20 +32,7 @@ class planner {
     catena::plan plan_indexed(const graph_index& index) const noexcept;
 
   private:
-    premises known_;
-
-    const table& rows() const { return known_.rows.rows(); }
-    catena::plan planned(const graph_index& index) const;
-    status build(const graph_index& index, catena::plan& out) const;
-    status prepared(const catena::plan& made) const;
-    catena::plan dropped(const graph_view& view, const status& why) const;
-    verification verified(const graph_view& view, const catena::plan& made) const;
-    catena::plan all_to_engine(const graph_view& view) const;
-    status ready() const;
+    std::shared_ptr<const premises> known_;
 };
 
 }  // namespace CATENA_NAMESPACE
-
-#if !defined(CATENA_SEPARATE_COMPILATION)
-#include "catena/plan/planning.hpp"
-#endif

@@ -58,7 +58,3 @@ inline std::vector<tensor> with_addresses(const graph_view& view) {
 verification verify(const graph_view& view, const plan& made);
 
 }  // namespace CATENA_NAMESPACE
-
-#if !defined(CATENA_SEPARATE_COMPILATION)
-#include "catena/plan/verify/verifier.hpp"
-#endif

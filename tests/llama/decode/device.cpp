@@ -5,6 +5,7 @@
 #include "catena/exec/host/device.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/plan/step.hpp"
 
 #include <ggml-backend-impl.h>
 #include <catena-backend.hpp>

@@ -1,6 +1,7 @@
 // In what order the plug-in gives work to ggml-cuda and to its own stream, on a CUDA runtime of the
 // tests' own and with a backend that writes down what it is given.
 #include "catena/instances/for_device.hpp"
+#include "catena/pick/join.hpp"
 
 #include "../../launch/runtime.hpp"
 

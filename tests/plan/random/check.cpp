@@ -1,3 +1,6 @@
+#include "catena/plan/counters.hpp"
+#include "catena/plan/step.hpp"
+
 #include "check.hpp"
 
 #include "engine.hpp"

@@ -3,6 +3,7 @@
 #include "engine.hpp"
 
 #include "catena/match/op_name.hpp"
+#include "catena/plan/step.hpp"
 
 #include <sstream>
 #include <vector>

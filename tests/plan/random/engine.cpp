@@ -4,7 +4,7 @@
 #include "memory.hpp"
 
 #include "catena/kernel/layout.hpp"
-#include "catena/match/weight_scale.hpp"
+#include "catena/match/detail/weight_scale.hpp"
 
 #include <algorithm>
 #include <cmath>

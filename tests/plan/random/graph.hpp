@@ -5,8 +5,8 @@
 #include "describe.hpp"
 #include "memory.hpp"
 
+#include "catena/match/detail/weight_scale.hpp"
 #include "catena/match/op_name.hpp"
-#include "catena/match/weight_scale.hpp"
 #include "catena/plan/optimize.hpp"
 
 #include "catena_test/graph_builder.hpp"

@@ -6,6 +6,7 @@
 #include "tables.hpp"
 
 #include "catena/instances/all.hpp"
+#include "catena/plan/step.hpp"
 
 #include "catena_test/catch.hpp"
 

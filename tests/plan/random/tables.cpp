@@ -4,6 +4,7 @@
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/measured.hpp"
+#include "catena/plan/step.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,7 @@
 // The tables whose plans are tried: the one that ships, and an invented one.
 #pragma once
 
+#include "catena/pick/row.hpp"
 #include "catena/plan/plan.hpp"
 
 #include <random>

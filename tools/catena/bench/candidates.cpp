@@ -7,6 +7,8 @@
 #include "catena/pick/cost.hpp"
 #include "catena/pick/domain.hpp"
 #include "catena/pick/name.hpp"
+#include "catena/plan/sentences.hpp"
+#include "catena/plan/step.hpp"
 
 #include <fmt/format.h>
 #include <fnmatch.h>

@@ -1,3 +1,5 @@
+#include "catena/plan/step.hpp"
+
 #include "report.hpp"
 
 #include "../failure.hpp"

@@ -1,6 +1,7 @@
 #include "pieces.hpp"
 
 #include "catena/pick/name.hpp"
+#include "catena/plan/step.hpp"
 
 namespace catena::tool {
 

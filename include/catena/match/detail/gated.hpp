@@ -1,0 +1,255 @@
+// A gated value, f(gate) * x, however a graph spells it: a GLU of two tensors or of the halves of
+// one; a MUL by a UNARY of the gate; a plain product, which has no f; f(gate) alone, as a UNARY or
+// the SQR of a RELU; or a CONT, which gathers rows and has neither f nor x.
+#pragma once
+
+#include "catena/match/detail/value.hpp"
+
+#include <cstring>
+
+namespace CATENA_NAMESPACE {
+
+struct gated {
+    obstacle why;
+    std::int32_t unary = -1;  ///< MUL: position of the UNARY, whose result it alone reads
+    std::int32_t copy = -1;   ///< position of the CONT that copies the gate for f alone
+    row_operand x, gate;
+    gate_function function = gate_function::none;
+    float alpha = 0, limit = 0;
+
+    void take(const own_call& f) {
+        function = f.function;
+        alpha = f.with.a;
+        limit = f.with.b;
+    }
+
+    /// A plain product has no f.
+    bool product() const { return !why.found() && function == gate_function::none; }
+};
+
+constexpr gate_function function_of(sub_op s) {
+    switch (s) {
+        case sub_op::silu:
+        case sub_op::swiglu:
+            return gate_function::silu;
+        case sub_op::sigmoid:
+            return gate_function::sigmoid;
+        case sub_op::gelu:
+        case sub_op::geglu:
+            return gate_function::gelu;
+        case sub_op::gelu_erf:
+        case sub_op::geglu_erf:
+            return gate_function::gelu_erf;
+        case sub_op::gelu_quick:
+        case sub_op::geglu_quick:
+            return gate_function::gelu_quick;
+        case sub_op::relu:
+        case sub_op::reglu:
+            return gate_function::relu;
+        case sub_op::swiglu_oai:
+            return gate_function::swiglu_oai;
+        default:
+            return gate_function::none;
+    }
+}
+
+/// The engine's own op that node `position` computes; of function none: none. A node that Catena
+/// knows is never one.
+inline own_call own_op_at(const graph_index& g, std::int32_t position) {
+    const tensor& t = g.view.node(position);
+    const bool open = t.kind == op::other || t.kind == op::clamp ||
+                      (t.kind == op::unary && function_of(t.sub) == gate_function::none);
+    return g.ops != nullptr && open ? g.ops->of(t) : own_call{};
+}
+
+/// The function of a UNARY, Catena's or the engine's own.
+inline own_call function_at(const graph_index& g, std::int32_t position) {
+    const tensor& t = g.view.node(position);
+    if (t.kind != op::unary) return {};
+    const gate_function known = function_of(t.sub);
+    return known == gate_function::none ? own_op_at(g, position) : own_call{known, {}};
+}
+
+namespace detail {
+
+/// GLU(gate, x), or GLU of one tensor. Its first half is then the gate, unless op_params[1] swaps
+/// the halves.
+inline gated glu_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    const tensor& t = view.node(position);
+    gated out;
+    out.function = function_of(t.sub);
+    const bool halves = t.src[1] == no_tensor;
+    if (out.why = node_fits(g, position, halves ? 1 : 2); out.why.found()) return out;
+    const bool bounded = out.function == gate_function::swiglu_oai;
+    if (out.function == gate_function::none ||
+        (bounded && !(finite(t.params[2]) && finite_from_zero(t.params[3])))) {
+        out.why = {position, reason::gate_function_unknown};
+        return out;
+    }
+    if (bounded) {
+        std::memcpy(&out.alpha, &t.params[2], sizeof(float));
+        std::memcpy(&out.limit, &t.params[3], sizeof(float));
+    }
+    const tensor& first = view.at(t.src[0]);
+    const bool fits = halves ? first.ne[0] == 2 * t.ne[0] && same_rows(first, t)
+                             : same_shape(first, t) && same_shape(view.at(t.src[1]), t);
+    if (!fits) {
+        out.why = {position, reason::gate_shape};
+        return out;
+    }
+    for (int s = 0; s < (halves ? 1 : 2) && !out.why.found(); ++s)
+        out.why = rows_fit(g, position, t.src[s]);
+    out.gate = {t.src[0], 0, strides_of(first)};
+    out.x = halves ? row_operand{t.src[0], t.ne[0] * 4, strides_of(first)}
+                   : row_operand{t.src[1], 0, strides_of(view.at(t.src[1]))};
+    if (halves && t.params[1] != 0) std::swap(out.gate, out.x);
+    return out;
+}
+
+/// x * y, which a launch calls a gate without a function. One row of y may serve many rows of x.
+inline gated product_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    const tensor& t = view.node(position);
+    gated out;
+    out.why = {position, reason::no_gate};
+    const bool plain = !node_fits(g, position, 2).found() && t.src[0] != t.src[1] &&
+                       !rows_fit(g, position, t.src[0]).found() &&
+                       !rows_fit(g, position, t.src[1]).found();
+    if (!plain) return out;
+    const tensor& x = view.at(t.src[0]);
+    const tensor& y = view.at(t.src[1]);
+    bool fits = same_shape(x, t) && y.ne[0] == t.ne[0];
+    for (int d = 1; d < 4; ++d) fits = fits && (y.ne[d] == t.ne[d] || y.ne[d] == 1);
+    if (!fits) return out;
+    out.why = {};
+    out.x = {t.src[0], 0, strides_of(x)};
+    const auto stride = [&y](int d) { return y.ne[d] == 1 ? 0 : y.nb[d]; };
+    out.gate = {t.src[1], 0, {stride(1), stride(2), stride(3)}};
+    return out;
+}
+
+/// MUL(x, UNARY(gate)), its arguments in either sequence, or any other product of rows.
+inline gated mul_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    const tensor& t = view.node(position);
+    gated out;
+    out.why = {position, reason::no_gate};
+    for (const int slot : {1, 0}) {
+        if (t.src[slot] == no_tensor || t.src[1 - slot] == no_tensor) return out;
+        const std::int32_t result = value_behind(view, t.src[slot]);
+        const std::int32_t unary = g.position(result);
+        if (unary < 0 || view.node(unary).kind != op::unary) continue;
+        out.take(function_at(g, unary));
+        if (out.function == gate_function::none) continue;
+        out.why = node_fits(g, position, 2);
+        if (!out.why.found()) out.why = node_fits(g, unary, 1);
+        if (out.why.found()) return out;
+        const tensor& named = view.at(t.src[slot]);
+        const tensor& z = view.at(view.node(unary).src[0]);
+        const tensor& x = view.at(t.src[1 - slot]);
+        const bool renamed = t.src[slot] != result;
+        if (!same_shape(named, t) || !same_shape(x, t) || !same_shape(view.node(unary), z) ||
+            (renamed && !contiguous(z))) {
+            out.why = {position, reason::gate_shape};
+            return out;
+        }
+        for (const std::int32_t in : {t.src[1 - slot], view.node(unary).src[0]})
+            if (!out.why.found()) out.why = rows_fit(g, position, in);
+        out.gate = {view.node(unary).src[0], 0, strides_of(renamed ? named : z)};
+        out.x = {t.src[1 - slot], 0, strides_of(x)};
+        out.unary = unary;
+        if (g.only_reader(result).node != position && !out.why.found())
+            out.why = {unary, reason::gate_read_elsewhere};
+        if (out.why.why != reason::gate_read_elsewhere) return out;
+        const gated product = product_of(g, position);
+        return !product.why.found() ? product : out;
+    }
+    return product_of(g, position);
+}
+
+/// f(gate), without x.
+inline gated alone_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    gated out;
+    std::int32_t of = position;
+    if (out.why = node_fits(g, position, 1); out.why.found()) return out;
+    if (view.node(position).kind == op::sqr) {
+        of = out.unary = g.position(view.node(position).src[0]);
+        const bool relu = of >= 0 && view.node(of).kind == op::unary &&
+                          view.node(of).sub == sub_op::relu &&
+                          g.only_reader(view.nodes[of]).node == position;
+        if (!relu) out.why = {position, reason::no_gate};
+        if (relu) out.why = node_fits(g, of, 1);
+        if (out.why.found()) return out;
+        out.function = gate_function::relu_squared;
+    } else {
+        out.take(function_at(g, position));
+        if (out.function == gate_function::none) out.why = {position, reason::no_gate};
+        if (out.why.found()) return out;
+    }
+    const std::int32_t gate = view.node(of).src[0];
+    if (!same_shape(view.at(gate), view.node(position))) {
+        out.why = {position, reason::gate_shape};
+        return out;
+    }
+    out.why = rows_fit(g, position, gate);
+    out.gate = {gate, 0, strides_of(view.at(gate))};
+    return out;
+}
+
+/// The rows that a CONT copies one after the other. If they lie so already, they are rows of its
+/// result.
+inline gated copy_of(const graph_index& g, std::int32_t position) {
+    const tensor& t = g.view.node(position);
+    gated out;
+    if (out.why = node_fits(g, position, 1); out.why.found()) return out;
+    const tensor& from = g.view.at(t.src[0]);
+    out.why = rows_fit(g, position, t.src[0]);
+    if (!out.why.found() && (!contiguous(t) || elements(from) != elements(t)))
+        out.why = {position, reason::gate_shape};
+    out.copy = position;
+    out.gate = {t.src[0], 0, strides_of(contiguous(from) ? t : from)};
+    return out;
+}
+
+}  // namespace detail
+
+/// The gated value that node `position`, a GLU, MUL, UNARY, SQR or CONT, computes.
+inline gated gated_at(const graph_index& g, std::int32_t position) {
+    switch (g.view.node(position).kind) {
+        case op::glu:
+            return detail::glu_of(g, position);
+        case op::mul:
+            return detail::mul_of(g, position);
+        case op::cont:
+            return detail::copy_of(g, position);
+        default:
+            return detail::alone_of(g, position);
+    }
+}
+
+/// As gated_at, but a gate that a CONT copies for its function alone is read where it lies. If its
+/// rows have gaps, the rows of x are numbered as those of the gate.
+inline gated gathered_at(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    gated v = gated_at(g, position);
+    if (v.why.found() || v.unary < 0) return v;
+    const std::int32_t gate = view.node(v.unary).src[0], cont = g.position(gate);
+    if (cont < 0 || g.kind(cont) != op::cont || g.only_reader(gate).node != v.unary) return v;
+    const gated copy = detail::copy_of(g, cont);
+    if (copy.why.found()) return v;
+    const tensor& from = view.at(copy.gate.tensor);
+    if (!contiguous(from)) {
+        const bool whole = v.x.tensor != no_tensor && v.x.offset == 0 &&
+                           contiguous(view.at(v.x.tensor)) && contiguous(view.node(position));
+        if (!whole) return v;
+        v.gate.at = copy.gate.at;
+        v.x.at = packed(from);
+    }
+    v.gate.tensor = copy.gate.tensor;
+    v.copy = cont;
+    return v;
+}
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,256 @@
+// Finds the heads that one launch can take: from each ROPE and each SET_ROWS to the nodes around
+// it, and those of the same tokens together.
+#pragma once
+
+#include "catena/match/detail/heads.hpp"
+#include "catena/match/ggml_cuda.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+class head_finder {
+  public:
+    explicit head_finder(const graph_index& g) : g_(g), view_(g.view) {}
+
+    /// Is it a norm whose result, times a weight or not, a ROPE alone reads? That ROPE, or -1.
+    std::int32_t turned_behind(std::int32_t norm) const {
+        use next = g_.only_reader(view_.nodes[norm]);
+        if (next.node >= 0 && g_.kind(next.node) == op::mul)
+            next = g_.only_reader(view_.nodes[next.node]);
+        return next.node >= 0 && next.slot == 0 && g_.kind(next.node) == op::rope ? next.node : -1;
+    }
+
+    /// The heads that belong to a ROPE or a SET_ROWS. A SET_ROWS of what a ROPE made belongs to
+    /// that ROPE.
+    head_chain of(std::int32_t node) const {
+        head_chain h;
+        h.why.node = node;
+        if (g_.kind(node) == op::rope)
+            turned(node, h);
+        else
+            stored(node, h);
+        if (!h.why.found() && (h.k > max_head || h.tokens * h.count > max_values))
+            h.why = {node, reason::too_large, h.k, max_head};
+        return h;
+    }
+
+    /// The heads at a node, and others behind it of as many tokens that one launch could take with
+    /// them. `open(position)`: does no step cover it?
+    template <class Open>
+    std::vector<head_chain> group(std::int32_t node, const Open& open) const {
+        std::vector<head_chain> all;
+        all.reserve(max_head_members);
+        const std::int32_t end = std::min(view_.node_count, node + reach);
+        const head_turn* turn = nullptr;  // of those that were found
+        for (std::int32_t i = node; i < end; ++i) {
+            const op kind = g_.kind(i);
+            if (kind == op::flash_attn_ext || kind == op::soft_max) break;
+            if ((kind != op::rope && kind != op::set_rows) || !open(i)) continue;
+            const auto has = [i](const head_chain& h) { return h.store == i; };
+            if (std::any_of(all.begin(), all.end(), has)) continue;
+            const head_chain h = of(i);
+            if (all.empty() && h.why.found()) return {h};
+            const bool joins = !h.why.found() && (all.empty() || same_tokens(all.front(), h)) &&
+                               (turn == nullptr || h.rope < 0 || *turn == h.turn) &&
+                               all_open(h, open);
+            if (!joins) continue;
+            all.push_back(h);
+            if (h.rope >= 0) turn = &all.back().turn;
+            if (static_cast<int>(all.size()) == max_head_members) break;
+        }
+        return all;
+    }
+
+  private:
+    /// Nodes behind the first of a group among which the others are looked for.
+    static constexpr std::int32_t reach = 64;
+    static constexpr std::int64_t max_head = 512;
+
+    const graph_index& g_;
+    const graph_view& view_;
+
+    template <class Open>
+    static bool all_open(const head_chain& h, const Open& open) {
+        bool all = true;
+        h.each_node([&](std::int32_t n) { all = all && open(n); });
+        return all;
+    }
+    bool same_tokens(const head_chain& a, const head_chain& b) const {
+        const auto stream = [&](const head_chain& h) { return view_.node(h.why.node).stream; };
+        return a.tokens == b.tokens && stream(a) == stream(b);
+    }
+
+    void turned(std::int32_t node, head_chain& h) const {
+        const tensor& t = view_.node(node);
+        const bool divided = t.src[2] != no_tensor;
+        h.rope = node;
+        if ((h.why = node_fits(g_, node, divided ? 3 : 2)).found()) return;
+        if ((h.why = rows_fit(g_, node, view_.nodes[node])).found()) return;
+        h.turn = {rope_of(t.params), t.src[1], t.src[2]};
+        h.k = t.ne[0], h.count = t.ne[1], h.tokens = t.ne[2];
+        if ((h.why.why = check_turn(t, h)) != reason::none) {
+            h.why = {node, h.why.why, t.params[2]};
+            return;
+        }
+        if (!same_shape(view_.at(t.src[0]), t) || t.ne[3] != 1) {
+            h.why = {node, reason::heads_reshaped};
+            return;
+        }
+        if ((h.why = read_from(node, t.src[0], h)).found()) return;
+        scale_behind(h);
+        stored_behind(h);
+        h.why.node = node;
+    }
+
+    /// Numbers that turn some pairs of a head, and the tensors that say how.
+    reason check_turn(const tensor& t, const head_chain& h) const {
+        const rope_numbers& n = h.turn.numbers;
+        if (n.pairs == pairing::none) return reason::rope_mode;
+        for (const int word : {5, 6, 7, 8, 9, 10})
+            if (!finite(t.params[word])) return reason::rope_numbers;
+        std::int64_t sections = 0;
+        for (const std::int32_t s : n.section) {
+            if (s < 0) return reason::rope_numbers;
+            sections += s;
+        }
+        const bool pairs = n.dims > 0 && n.dims % 2 == 0 && n.first >= 0 && n.first % 2 == 0 &&
+                           n.first <= h.k - n.dims && h.k - n.dims >= 0;
+        const bool cut = n.positions() == 1 || (sections > 0 && sections <= h.k);
+        const bool slows = n.base >= 1 && n.base <= 1e30f;  // no frequency is out of range
+        const bool mixes =
+            n.mix == 0 || (n.scale > 0 && n.base > 1 && n.context > 0 && n.fast > 0 && n.slow > 0);
+        if (!pairs || !cut || !slows || !mixes) return reason::rope_numbers;
+        const tensor& p = view_.at(h.turn.positions);
+        const bool placed = p.type == format::i32 && p.reachable && contiguous(p) &&
+                            words_aligned(p) && elements(p) == h.tokens * n.positions();
+        if (!placed) return reason::rope_positions;
+        if (h.turn.factors == no_tensor) return reason::none;
+        const tensor& f = view_.at(h.turn.factors);
+        const bool divides =
+            plain_rows(f) == reason::none && contiguous(f) && f.ne[0] >= n.dims / 2;
+        return divides ? reason::none : reason::rope_factors;
+    }
+
+    /// What is turned or stored: x itself, or its norm, which only `reader` reads.
+    obstacle read_from(std::int32_t reader, std::int32_t value, head_chain& h) const {
+        const std::int32_t maker = g_.position(value);
+        if (maker >= 0 && g_.only_reader(value).node == reader) {
+            if (g_.kind(maker) == op::mul) weighted_norm(maker, h);
+            if (g_.kind(maker) == op::rms_norm) norm(maker, h);
+        }
+        if (h.norm >= 0) value = view_.node(h.norm).src[0];
+        const tensor& x = view_.at(value);
+        h.x = value;
+        h.at = {x.nb[1], x.nb[2], 0};
+        return rows_fit(g_, reader, value);
+    }
+
+    void norm(std::int32_t node, head_chain& h) const {
+        const tensor& n = view_.node(node);
+        const bool fits = !node_fits(g_, node, 1).found() && n.ne[0] == h.k && n.ne[1] == h.count &&
+                          n.ne[2] == h.tokens && n.ne[3] == 1 &&
+                          same_shape(n, view_.at(n.src[0])) && finite_from_zero(n.params[0]) &&
+                          plain_rows(view_.at(n.src[0])) == reason::none;
+        if (!fits) return;
+        h.norm = node;
+        std::memcpy(&h.eps, &n.params[0], sizeof h.eps);
+    }
+
+    void weighted_norm(std::int32_t mul, head_chain& h) const {
+        const tensor& t = view_.node(mul);
+        if (node_fits(g_, mul, 2).found() || t.ne[0] != h.k) return;
+        for (const int slot : {0, 1}) {
+            const std::int32_t maker = g_.position(t.src[slot]), w = t.src[1 - slot];
+            if (maker < 0 || g_.kind(maker) != op::rms_norm) continue;
+            const bool alone = g_.only_reader(t.src[slot]).node == mul;
+            const bool weight = g_.constant(w) && plain_rows(view_.at(w)) == reason::none &&
+                                view_.at(w).ne[0] == h.k && elements(view_.at(w)) == h.k;
+            if (!alone || !weight || !same_shape(view_.at(t.src[slot]), t)) continue;
+            norm(maker, h);
+            if (h.norm >= 0) h.mul = mul, h.weight = w;
+        }
+    }
+
+    void scale_behind(head_chain& h) const {
+        const std::int32_t node = g_.only_reader(view_.nodes[h.rope]).node;
+        if (node < 0 || g_.kind(node) != op::scale || engine_fuses(g_, node)) return;
+        const number_of by = scale_at(g_, node);
+        const bool whole = view_.node(node).src[0] == view_.nodes[h.rope];
+        if (!by.found || !whole || rows_fit(g_, node, view_.nodes[node]).found()) return;
+        h.scaled = node;
+        h.scale = by.by;
+    }
+
+    /// The SET_ROWS of the value, if there is one that fits, and whether others read it.
+    void stored_behind(head_chain& h) const {
+        const std::int32_t value = view_.nodes[h.made_by()];
+        for (const use& u : g_.readers(value)) {
+            const std::int32_t rows = view_.node(u.node).src[u.slot];
+            const bool whole = g_.kind(u.node) == op::set_rows && u.slot == 0 && h.store < 0 &&
+                               names_whole(view_, rows, value) &&
+                               view_.at(rows).ne[0] == h.k * h.count &&
+                               check_store(u.node, h) == reason::none;
+            if (whole)
+                h.store = u.node;
+            else
+                h.written = true;
+        }
+        h.written = h.written || h.store < 0 || g_.read_outside(value) || g_.output(value);
+    }
+
+    /// Does a SET_ROWS write one row of a cache for each token?
+    reason check_store(std::int32_t node, const head_chain& h) const {
+        const tensor& t = view_.node(node);
+        if ((t.flags & flag_compute) == 0) return reason::not_computed;
+        if (!cache_formats.has(t.type)) return reason::cache_format;
+        if (t.src[1] == no_tensor || has_more_sources(t, 3)) return reason::missing_source;
+        const tensor& rows = view_.at(t.src[0]);
+        const tensor& ids = view_.at(t.src[1]);
+        if (!t.reachable || !ids.reachable) return reason::unreachable;
+        const int element = info(t.type).block_bytes, block = info(t.type).block_elements;
+        const bool shaped = rows.type == format::f32 && rows.ne[1] == h.tokens && rows.ne[2] == 1 &&
+                            rows.ne[3] == 1 && t.ne[0] == rows.ne[0] && t.ne[2] == 1 &&
+                            t.ne[3] == 1 && t.ne[1] <= max_values && t.nb[0] == element &&
+                            !overlaps_itself(t) && h.k % block == 0;
+        if (!shaped || t.view_src == no_tensor) return reason::cache_shape;
+        const int unit = block > 1 ? 2 : element;
+        if (base_alignment(t) % unit != 0 || t.nb[1] % unit != 0) return reason::cache_shape;
+        const int of_id = ids.type == format::i64 ? 8 : 4;
+        const bool numbered = (ids.type == format::i64 || ids.type == format::i32) &&
+                              contiguous(ids) && elements(ids) == h.tokens &&
+                              base_alignment(ids) % of_id == 0;
+        return numbered ? reason::none : reason::cache_ids;
+    }
+
+    /// A value that is only stored, such as V: its rows are cut into heads of any length.
+    void stored(std::int32_t node, head_chain& h) const {
+        const tensor& t = view_.node(node);
+        h.store = node;
+        if (t.src[0] == no_tensor || elements(t) == 0) {
+            h.why = {node, reason::no_elements};
+            return;
+        }
+        const std::int32_t maker = g_.position(g_.root(t.src[0]));
+        if (maker >= 0 && g_.kind(maker) == op::rope) {
+            h.why = {node, reason::taken};  // with that ROPE, or by nobody
+            return;
+        }
+        const tensor& rows = view_.at(t.src[0]);
+        h.tokens = rows.ne[1];
+        for (const std::int64_t k : {128, 64, 32, 1})
+            if (h.k == 0 && rows.ne[0] % k == 0) h.k = k;
+        h.count = rows.ne[0] / h.k;
+        if (h.k == 1) h.why = {node, reason::cache_shape};
+        if (const reason no = check_store(node, h); no != reason::none) h.why = {node, no};
+        if (h.why.found()) return;
+        h.x = t.src[0];
+        h.at = {4 * h.k, rows.nb[1], 0};
+        h.why = rows_fit(g_, node, h.x);
+        h.why.node = node;
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

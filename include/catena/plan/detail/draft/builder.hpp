@@ -1,0 +1,320 @@
+// Building a plan: matches are laid over the graph in node order; each becomes one row step and the
+// steps of its matrices. What cannot be proved legal is made smaller or left to the engine, with
+// the reason.
+#pragma once
+
+#include "catena/match/detail/matcher.hpp"
+#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/draft/group.hpp"
+#include "catena/plan/detail/draft/head_planner.hpp"
+#include "catena/plan/detail/draft/inside.hpp"
+#include "catena/plan/detail/draft/route_fuser.hpp"
+#include "catena/plan/detail/draft/route_planner.hpp"
+#include "catena/plan/detail/find/around.hpp"
+#include "catena/plan/detail/find/choices.hpp"
+#include "catena/plan/detail/find/premises.hpp"
+#include "catena/plan/detail/order/trial.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+
+namespace CATENA_NAMESPACE {
+
+class plan_builder {
+  public:
+    plan_builder(const graph_index& g, const premises& known)
+        : g_(g),
+          view_(g.view),
+          known_(known),
+          draft_(g),
+          sums_(g),
+          choices_(view_, known),
+          judge_(g, draft_.accepted, known, choices_, sums_),
+          weigh_(g, draft_.accepted, choices_),
+          outputs_(draft_, known, sums_),
+          trial_(draft_, choices_, judge_, sums_, weigh_),
+          routed_(draft_, known, choices_),
+          groups_(draft_, choices_, outputs_, trial_, routed_),
+          inside_(draft_, known, choices_, outputs_, trial_, groups_, weigh_),
+          heads_(draft_, known, choices_),
+          routes_(draft_, known, choices_) {}
+
+    /// All steps, and what stays with the engine.
+    draft& build() {
+        const auto open = [this](std::int32_t i) { return !draft_.covered(i) && !given(i); };
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            switch (g_.kind(i)) {
+                case op::rms_norm:
+                    if (open(i)) heads_.plan_behind(i);
+                    [[fallthrough]];
+                case op::norm:
+                    if (open(i)) plan_norm(i);
+                    break;
+                case op::rope:
+                case op::set_rows:
+                    if (open(i)) heads_.plan(i);
+                    break;
+                case op::argsort:
+                    routes_.plan(i);
+                    break;
+                case op::unary:
+                    if (open(i)) routes_.plan_behind(i);
+                    [[fallthrough]];
+                case op::glu:
+                case op::mul:
+                case op::sqr:
+                case op::cont:
+                    if (open(i)) plan_gated(i);
+                    break;
+                case op::mul_mat:
+                case op::mul_mat_id:
+                    if (open(i))
+                        plan_matmul(i);
+                    else if (!draft_.covered(i))
+                        draft_.leave(given_.at(i));
+                    break;
+                default:
+                    break;
+            }
+        }
+        return draft_;
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    const premises& known_;
+    draft draft_;
+    slot_sums sums_;
+    choices choices_;
+    reader_judge judge_;
+    weigher weigh_;
+    output_finder outputs_;
+    group_trial trial_;
+    route_fuser routed_;
+    grouper groups_;
+    inside_fuser inside_;
+    head_planner heads_;
+    route_planner routes_;
+    std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
+
+    /// Readers of a value that no step took. Behind many of them only the next are looked at, not
+    /// all: else time would grow with the square of their number.
+    std::unordered_map<std::int32_t, std::int32_t> left_readers_;
+
+    std::int32_t left_at(std::int32_t value) const {
+        const auto found = left_readers_.find(value);
+        return found == left_readers_.end() ? 0 : found->second;
+    }
+
+    bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }
+
+    site site_of(const family& f, std::int32_t node) {
+        return {g_, view_, f.common, sums_, node, draft_.accepted.actions()};
+    }
+
+    void plan_norm(std::int32_t node) {
+        left_over why{{node, reason::no_chain}, {}};
+        for (const family& f : known_.families) {
+            const site here = site_of(f, node);
+            if (f.common.stages.empty() || !may_fit(here)) continue;
+            if (given(node)) break;
+            match m = place_at(here);
+            if (m.why.why == reason::taken) continue;
+            if (!m.found()) {
+                const bool weight = f.common.has(stage_kind::mul_weight);
+                const bool closer = weight || why.what.why == reason::no_chain;
+                if (closer && why.what.why != reason::none_served) why = {m.why, {}};
+                continue;
+            }
+            const std::int32_t sum = m.sum;
+            const left_over now = run(f, std::move(m));
+            if (!now.what.found()) return;
+            if (sum >= 0 && now.what.why == reason::overlap)
+                draft_.leave({sum, reason::overlap, now.what.have});
+            const bool said = why.what.why != reason::no_chain;
+            if (!said || now.what.why != reason::not_read) why = now;
+        }
+        why.what.node = node;
+        draft_.leave(why.what, why.nearest);
+    }
+
+    void plan_gated(std::int32_t node) {
+        const op kind = g_.kind(node);
+        const bool alone = kind == op::unary || kind == op::sqr || kind == op::cont;
+        if (engine_fuses(g_, node)) return draft_.leave({node, reason::engine_fuses});
+        if (!read_by_matmul(g_, view_.nodes[node]) && (alone || mere_product(g_, node))) return;
+        for (const family& f : known_.families) {
+            const site here = site_of(f, node);
+            if (f.common.stages.empty() || !may_fit(here)) continue;
+            if (given(node)) break;
+            match m = place_at(here);
+            const bool known = m.found() || m.why.why != reason::no_gate;
+            const left_over why = m.found() ? run(f, std::move(m)) : left_over{m.why, {}};
+            if (!why.what.found()) return;
+            if (alone && (!known || why.what.why == reason::not_read)) return;  // a gate, say
+            if (known)
+                draft_.leave({node, why.what.why, why.what.have, why.what.need}, why.nearest);
+        }
+    }
+
+    /// A matmul that no chain serves. If its weights are quantized, its activation is quantized on
+    /// its own, once for all readers; float weights read it as it is.
+    void plan_matmul(std::int32_t node) {
+        const tensor& t = view_.node(node);
+        if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return;
+        const format weight = weight_type(view_, node);
+        const bool numbers = is_number(weight) && g_.constant(t.src[0]);
+        if (!numbers && info(weight).role != format_role::weight) return;
+        left_over why{{node, reason::no_chain}, {}};
+        const std::int32_t value = value_behind(view_, t.src[1]);
+        const bool few = left_at(value) < readers_together;
+        const std::int32_t from = few ? 0 : node;
+        const std::int32_t most = few ? matcher::all_readers : readers_together;
+        for (const family& f : known_.families) {
+            if (!f.common.stages.empty()) continue;
+            if (const reader r = read_of(view_, f.common, value, {node, 1}); !r.servable()) {
+                why = {r.left, {}};
+                continue;
+            }
+            if (!g_.constant(t.src[0])) {
+                why = {{node, reason::weight_not_leaf}, {}};
+                continue;
+            }
+            match m = matcher(g_, f.common).at_value(value, from, most);
+            m.readers.erase(m.readers.begin(),
+                            std::find_if(m.readers.begin(), m.readers.end(),
+                                         [node](const reader& o) { return o.node >= node; }));
+            why = m.found() ? settle(f, std::move(m)) : left_over{m.why, {}};
+            if (draft_.covered(node)) return;
+            if (given(node)) {
+                why = {given_.at(node), {}};
+                break;
+            }
+            if (!why.what.found()) why = left_over{{node, reason::row_length}, {}};
+        }
+        ++left_readers_[value];
+        why.what.node = node;
+        draft_.leave(why.what, why.nearest);
+    }
+
+    /// Turns a match without its readers into steps, if a matmul is among them or an engine needs
+    /// several launches for it. Returns why not, or reason::none.
+    left_over run(const family& f, match&& m) {
+        const auto covered_aside = [this](const taken_node& n) {
+            return n.aside && draft_.covered(n.node);
+        };
+        if (std::any_of(m.taken.begin(), m.taken.end(), covered_aside))
+            return {{m.node, reason::no_gate}, {}};
+        if (!read_by_matmul(g_, m.activation) && engine_needs_one(view_, m))
+            return {{m.node, reason::not_read}, {}};
+        matcher(g_, f.common).read(m);
+        return settle(f, std::move(m));
+    }
+
+    /// Turns a match with its readers into steps, unless the engine is known to be faster: for so
+    /// many columns, so not where bits must not depend on these.
+    left_over settle(const family& f, match&& m) {
+        const bool contested = known_.rows.rows().engine_count > 0 && !choices_.same_bits();
+        return contested ? contest(f, std::move(m)) : serve(f, std::move(m));
+    }
+
+    left_over serve(const family& f, match&& m) {
+        left_over last{{m.node, reason::not_read}, {}};
+        const bool by_engine = m.stages.empty();
+        if (by_engine) m.f32_needed = false;  // it is there
+        judge_.judge_all(f.common, m, last);
+        for (const reader& r : m.readers)
+            if (r.left.why == reason::engine_faster_in_models) given_[r.node] = r.left;
+        const bool read = m.servable() > 0;
+        if (!read && engine_needs_one(view_, m)) {
+            const auto multiplies = [](const reader& r) {
+                return r.left.why != reason::not_activation && r.left.why != reason::plain_weight;
+            };
+            const auto matmuls = std::count_if(m.readers.begin(), m.readers.end(), multiplies);
+            if (last.what.why == reason::not_read && matmuls > 0)
+                last.what = {m.node, reason::none_served, matmuls};
+            return last;
+        }
+        const auto any = [&m](auto&& reads) {
+            return std::any_of(m.readers.begin(), m.readers.end(), reads);
+        };
+        const auto elsewhere = [](const reader& r) { return !r.servable(); };
+        const auto as_it_is = [](const reader& r) { return r.float_weight(); };
+        const bool by_others = !by_engine && (m.f32_needed || any(elsewhere));  // than numbers
+        m.f32_needed = by_others || (!by_engine && any(as_it_is));
+        if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
+            (m.sum_needed && !f.common.sum_emits.has(format::f32)))
+            return {{m.node, reason::no_emit}, {}};
+
+        if (by_engine && m.layouts().empty()) {  // numbers alone read it: there is nothing to make
+            groups_.group(f, draft_.add_activation(choices_.chain_of(f, m), std::move(m), -1));
+            return {};
+        }
+        const obstacle apart =
+            read ? inside_.fuse(f, m, by_others) : obstacle{m.node, reason::norm_shared};
+        return !apart.found() ? left_over{} : add_row(f, std::move(m), apart);
+    }
+
+    /// The row step of a match, and the steps of its readers; `apart`: why these do not make it.
+    left_over add_row(const family& f, match&& m, const obstacle& apart) {
+        step& row = draft_.begin(true);
+        row.chain = static_cast<std::int32_t>(draft_.activations.size());
+        const row_problem what = problem_of(view_, m, m.layouts());
+        row.what = what;
+        const picked& found = choices_.pick(what);
+        if (found.row < 0) {
+            draft_.abandon();
+            return {{m.node, reason::no_row}, found.nearest};
+        }
+        run_by(row, found);
+        draft_.trial.at_once =
+            what.rows == 1 && has_norm(m.stages) &&
+            reads_before_it_writes(known_.rows.rows().rows[found.row].policy.row());
+        cover_row(g_, m, draft_.trial);
+        if (!m.layouts().empty()) draft_.writes(m);
+        if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
+            draft_.abandon();
+            return {{m.node, reason::overlap, v}, {}};
+        }
+        const std::int32_t chain = choices_.chain_of(f, m), maker = draft_.accept();
+        const bool norm = has_norm(m.stages);
+        const std::int32_t made = draft_.add_activation(chain, std::move(m), maker);
+        if (norm) draft_.activations.back().norm_apart = apart;
+        groups_.group(f, made);
+        return {};
+    }
+
+    /// Compares a chain with the engine's own kernels. If the table knows from a benchmark that
+    /// they do in less time what the steps of the chain would do, the chain is left to the engine:
+    /// the value of the match, its readers, and what those quantize and who reads that. The plan is
+    /// drafted first and looked up then, because only the steps say what they compute.
+    left_over contest(const family& f, match&& m) {
+        const draft::mark before = draft_.here();
+        const std::int32_t node = m.node;
+        left_over why = serve(f, std::move(m));
+        if (why.what.found()) return why;
+        std::uint64_t key = 0;
+        for (std::size_t i = before.steps; i < draft_.steps.size(); ++i)
+            key += choices_.pick(draft_.steps[i].what).key;
+        const table& t = known_.rows.rows();
+        const engine_median* const end = t.engine + t.engine_count;
+        const engine_median* const found = std::lower_bound(
+            t.engine, end, key,
+            [](const engine_median& e, std::uint64_t steps) { return e.steps < steps; });
+        if (found == end || found->steps != key || found->engine_us >= found->catena_us) return why;
+
+        const auto ns = [](float us) { return static_cast<std::int64_t>(us * 1000); };
+        why.what = {node, reason::engine_faster, ns(found->catena_us), ns(found->engine_us)};
+        const auto& accepted = draft_.accepted.steps();
+        for (std::size_t i = before.steps; i < accepted.size(); ++i)
+            for (const covered_node& c : draft_.accepted.nodes(accepted[i]))
+                given_[c.node] = {c.node, why.what.why, why.what.have, why.what.need};
+        draft_.back_to(before);
+        return why;
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

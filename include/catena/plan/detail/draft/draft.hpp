@@ -1,0 +1,136 @@
+// A plan while it is built: the activations that were found, the steps that serve them, and what
+// stays with the engine. One step is tried at a time; what was drafted since a mark can be taken
+// back.
+#pragma once
+
+#include "catena/match/detail/epilogue.hpp"
+#include "catena/match/detail/match.hpp"
+#include "catena/plan/detail/order/schedule.hpp"
+#include "catena/plan/detail/order/slots.hpp"
+#include "catena/plan/step.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+/// A value that is quantized once, and its readers. A row step computes it, or the epilogue of a
+/// group's step. Or the engine computes it, and float weights are multiplied with it as it is.
+struct shared_activation {
+    std::int32_t chain = -1;  ///< index into the table's chains
+    match found;
+    std::int32_t made_by = -1;  ///< step; -1: the engine's
+    format_set layouts;         ///< in which it is quantized
+    obstacle norm_apart;        ///< why a step of its own makes its norm, not its readers'
+
+    shared_activation(std::int32_t listed_by, match&& m, std::int32_t maker, format_set in)
+        : chain(listed_by), found(std::move(m)), made_by(maker), layouts(in) {}
+};
+
+/// One output of a group's step.
+struct drafted_output {
+    output what;
+    std::int32_t makes = -1;  ///< the activation that it is, quantized by the epilogue
+
+    explicit drafted_output(const output& o) : what(o) {}
+};
+
+inline void run_by(step& s, const picked& p) {
+    s.row = p.row;
+    s.config = p.config;
+    s.band_rows = p.band_rows;
+    s.bytes = p.bytes;
+    s.predicted_us = p.predicted_us;
+    s.clusters_refused = p.clusters_refused;
+}
+
+struct draft {
+    const graph_index& g;
+    slot_map slots;  ///< of the workspace
+    schedule accepted;
+    trial_step trial;                        ///< of the step that is tried: the last of `steps`
+    std::vector<step> steps;                 ///< parallel to accepted.steps()
+    std::vector<std::int32_t> first_output;  ///< the same: of a group, into outputs
+    std::vector<drafted_output> outputs;     ///< one step's stand together, in launch order
+    std::vector<shared_activation> activations;
+    std::unordered_map<std::int32_t, std::int32_t> routed;  ///< the routing of a group's step, by
+                                                            ///< its place among accepted steps
+    std::vector<left_over> left;
+    const step blank;  // copied: that takes half as long as making one
+
+    explicit draft(const graph_index& index) : g(index), slots(index), accepted(index) {
+        const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
+        steps.reserve(expected);
+        first_output.reserve(expected);
+        outputs.reserve(expected);
+        activations.reserve(expected);
+    }
+
+    bool covered(std::int32_t node) const { return accepted.covered(node); }
+
+    void leave(const obstacle& f, const rejection& nearest = {}) {
+        if (f.node >= 0) left.push_back({f, nearest});
+    }
+
+    /// Records an activation; `made_by`: the step that makes it, or -1.
+    std::int32_t add_activation(std::int32_t chain, match&& m, std::int32_t made_by) {
+        const format_set layouts = m.layouts();
+        activations.emplace_back(chain, std::move(m), made_by, layouts);
+        return static_cast<std::int32_t>(activations.size()) - 1;
+    }
+
+    /// Begins to try a step.
+    step& begin(bool row) {
+        trial.launch_at = -1;
+        trial.row = row;
+        trial.at_once = false;
+        trial.also_reads = no_tensor;
+        trial.from = 0;
+        trial.until = graph_index::forever;
+        trial.nodes.clear();
+        return steps.emplace_back(blank);
+    }
+
+    /// Lets the step that is tried write, or read, the quantized activation of a match. The step
+    /// may be launched only while the activation has its slot.
+    void writes(const match& m) { trial.from = std::max(trial.from, slot_of(m).from); }
+    void reads(const match& m) { trial.until = std::min(trial.until, slot_of(m).until); }
+    const slot_map::candidate& slot_of(const match& m) const {
+        return slots.of(m.activation, m.quant_k, m.stream);
+    }
+
+    /// The first node that forbids the step that is tried, as schedule::blocker.
+    std::int32_t blocker(std::size_t first = 0) { return accepted.blocker(trial, first); }
+
+    void abandon() { steps.pop_back(); }
+
+    /// Accepts the step that is tried; its outputs are the last ones.
+    std::int32_t accept() {
+        step& s = steps.back();
+        first_output.push_back(static_cast<std::int32_t>(outputs.size()) - members_of(s.what));
+        s.launch_at = trial.launch_at;
+        s.node_count = static_cast<std::int32_t>(trial.nodes.size());
+        return accepted.accept(trial);
+    }
+
+    struct mark {
+        std::size_t steps, outputs, activations, left;
+    };
+    mark here() const { return {steps.size(), outputs.size(), activations.size(), left.size()}; }
+
+    /// Takes back all that came after a mark, a step that is tried included.
+    void back_to(const mark& m) {
+        accepted.retract(m.steps);
+        steps.resize(m.steps);
+        first_output.resize(m.steps);
+        outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(m.outputs), outputs.end());
+        activations.erase(activations.begin() + static_cast<std::ptrdiff_t>(m.activations),
+                          activations.end());
+        left.resize(m.left);
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,68 @@
+// Groups: the readers of an activation are dealt to launches, with as much of what follows each
+// matmul as is legal.
+#pragma once
+
+#include "catena/plan/detail/draft/group_trial.hpp"
+#include "catena/plan/detail/draft/outputs.hpp"
+#include "catena/plan/detail/draft/route_fuser.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+class grouper {
+  public:
+    grouper(draft& drafted, choices& rows, output_finder& outputs, group_trial& trial,
+            route_fuser& routes)
+        : draft_(drafted), choices_(rows), outputs_(outputs), trial_(trial), routes_(routes) {}
+
+    /// Deals the readers of an activation to steps: by kind (dense, one set of expert ids, or both
+    /// with one token), then by the listed set of formats that holds most of them, then by what is
+    /// legal at the first member's position.
+    void group(const family& f, std::int32_t activation) {
+        std::vector<reader>& all =
+            draft_.activations[static_cast<std::size_t>(activation)].found.readers;
+        reader* const end =
+            all.data() + all.size();  // stays where it is when there are more activations
+        for (reader* r = all.data(); r != end; ++r) {
+            if (r->dealt || !r->servable()) continue;
+            std::vector<output> waiting = outputs_.outputs(f.common, r, end);
+            while (!waiting.empty()) {
+                step& s = trial_.begin(activation, waiting.front().matmul);
+                if (trial_.fill(f, s, waiting))
+                    close(f);
+                else
+                    draft_.abandon();
+            }
+        }
+    }
+
+    /// Accepts the step that is tried, and groups the readers of what it quantizes.
+    void close(const family& f) {
+        std::vector<made_value> values = trial_.take_values();
+        std::optional<routing> routed = routes_.fuse(draft_.steps.back());
+        const std::int32_t index = draft_.accept();
+        if (routed) routes_.report(std::move(*routed), index);
+        for (auto o = static_cast<std::size_t>(draft_.first_output.back());
+             o < draft_.outputs.size(); ++o)
+            draft_.leave(left_behind(draft_.g, draft_.outputs[o].what));
+        for (made_value& m : values) {
+            const std::int32_t p =
+                draft_.add_activation(choices_.chain_of(f, m.value), std::move(m.value), index);
+            draft_.outputs[static_cast<std::size_t>(m.output)].makes = p;
+            group(f, p);
+        }
+    }
+
+  private:
+    draft& draft_;
+    choices& choices_;
+    output_finder& outputs_;
+    group_trial& trial_;
+    route_fuser& routes_;
+};
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,266 @@
+// A launch of a value's readers while it is tried: one output opens it where it may stand, and
+// others join it there.
+#pragma once
+
+#include "catena/plan/detail/draft/outputs.hpp"
+#include "catena/plan/detail/find/weigh.hpp"
+#include "catena/plan/detail/order/trial.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+/// A value that an output of the step being tried quantizes, and its readers.
+struct made_value {
+    std::int32_t output;
+    match value;
+};
+
+class group_trial {
+  public:
+    group_trial(draft& drafted, choices& rows, reader_judge& judge, slot_sums& sums, weigher& weigh)
+        : g_(drafted.g),
+          view_(g_.view),
+          draft_(drafted),
+          choices_(rows),
+          judge_(judge),
+          sums_(sums),
+          weigh_(weigh) {}
+
+    /// Tries a step of an activation's readers, without outputs yet, for the matmul at a node and
+    /// others like it.
+    step& begin(std::int32_t activation, std::int32_t matmul) {
+        values_.clear();
+        const std::vector<reader>& all =
+            draft_.activations[static_cast<std::size_t>(activation)].found.readers;
+        const reader& r =  // readers stand in node order
+            *std::lower_bound(all.begin(), all.end(), matmul,
+                              [](const reader& o, std::int32_t node) { return o.node < node; });
+        step& s = draft_.begin(false);
+        s.chain = activation;
+        s.what = empty_group(view_, r.served_by, r.layout, r.node);
+        if (r.quantized())
+            draft_.reads(draft_.activations[static_cast<std::size_t>(activation)].found);
+        return s;
+    }
+
+    /// Gives the step the first of the outputs and those behind it that may join. The others stay
+    /// in `waiting`. False: no position is legal for the first.
+    bool fill(const family& f, step& s, std::vector<output>& waiting) {
+        const output& lead = waiting.front();
+        bool opened = open_with(f, s, lead, waiting.size() == 1);
+        std::size_t kept = 0, next = 1;
+        if (!opened) {
+            draft_.leave({lead.matmul, reason::epilogue_apart, lead.matmul});
+            opened = open_with(f, s, plain_output(view_, lead.matmul), false);
+            if (lead.up >= 0) waiting[--next] = plain_output(view_, lead.up);
+        }
+        for (; next < waiting.size(); ++next) {
+            const bool room = opened && s.what.product().member_count < max_members;
+            if (room && join_with(f, s, waiting[next])) continue;
+            if (kept != next) waiting[kept] = waiting[next];
+            ++kept;
+        }
+        waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(kept), waiting.end());
+        return opened;
+    }
+
+    /// What the step quantizes, taken from it.
+    std::vector<made_value> take_values() { return std::exchange(values_, {}); }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    draft& draft_;
+    choices& choices_;
+    reader_judge& judge_;
+    slot_sums& sums_;
+    weigher& weigh_;
+    std::vector<made_value> values_;
+
+    static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
+
+    /// Does the step read, in place of what a CONT would copy, what that copies?
+    bool reads_what_is_copied(const step& s) const {
+        const match& m = draft_.activations[static_cast<std::size_t>(s.chain)].found;
+        return m.copies() && draft_.trial.has(m.node);
+    }
+
+    /// Opens the step that is tried with an output: with the sum over its slots, if it is `alone`,
+    /// or as it is. False: no position is legal.
+    bool open_with(const family& f, step& s, const output& o, bool alone) {
+        std::optional<match> value;
+        if (alone) {
+            const epilogue_matcher follow(sums_, f.common.epilogue);
+            if (output sum = o; follow.combine(sum) && open(s, sum, value, &o)) return true;
+        }
+        value = quantized(f, s.what.kind(), o);
+        if (!open(s, o, value)) return false;
+        keep(value);
+        return true;
+    }
+
+    /// Joins an output to the step that is tried if it can be there, without what follows its
+    /// matmul if that is what forbids it.
+    bool join_with(const family& f, step& s, const output& o) {
+        std::optional<match> value = quantized(f, s.what.kind(), o);
+        std::int32_t blocked = join(s, o, value ? &*value : nullptr);
+        if (blocked != joined && value) {
+            value.reset();
+            blocked = join(s, o, nullptr);
+        }
+        if (blocked != joined && o.nodes.size() > 1 && o.up < 0 && !o.halves()) {
+            const std::int32_t by = blocked;
+            blocked = join(s, plain_output(view_, o.matmul), nullptr);
+            if (blocked == joined) draft_.leave({o.matmul, reason::epilogue_apart, by});
+        }
+        if (blocked == joined)
+            keep(value);
+        else if (blocked != unserved)
+            draft_.leave({o.matmul, reason::group_split, blocked});
+        return blocked == joined;
+    }
+
+    /// Opens the step that is tried with an output, at its first matmul or at its last node (what
+    /// gathers factors may stand before the activation is there); a sum of slots stands before its
+    /// ADDs. The output is quantized too if that is possible. `apart`: the output without that sum,
+    /// which must take longer. False: no position is legal.
+    bool open(step& s, const output& o, std::optional<match>& value,
+              const output* apart = nullptr) {
+        const std::size_t before = draft_.trial.nodes.size();
+        if (cover(s, o) >= 0) return false;
+        const auto opened = [&] {
+            if (apart != nullptr && (draft_.accepted.meets_itself(draft_.trial) ||
+                                     !weigh_.combining_pays(s.what.product(), *apart, o)))
+                return false;
+            const std::int32_t first = o.up >= 0 ? std::min(o.matmul, o.up) : o.matmul,
+                               last = *std::max_element(o.nodes.begin(), o.nodes.end());
+            for (const std::int32_t position : {first, o.latest >= 0 ? o.latest : last}) {
+                draft_.trial.launch_at = position;
+                if (value && join_covered(s, o, &*value, before) == joined) return true;
+                if (join_covered(s, o, nullptr, before) != joined) continue;
+                value.reset();
+                return true;
+            }
+            return false;
+        };
+        if (opened()) return true;
+        draft_.trial.nodes.resize(before);
+        return false;
+    }
+
+    /// Adds an output to the step that is tried. `value`: the output's readers, if it is quantized
+    /// too. Returns `joined`, the node that forbids it, or `unserved` if no row serves them
+    /// together.
+    std::int32_t join(step& s, const output& o, const match* value) {
+        const product_problem& group = s.what.product();
+        const bool alone = o.parts.has(epilogue_part::combine) || combined(group);
+        if (alone && group.member_count > 0) return unserved;
+        const std::size_t before = draft_.trial.nodes.size();
+        std::int32_t result = cover(s, o);
+        if (result >= 0) return result;
+        result = join_covered(s, o, value, before);
+        if (result != joined) draft_.trial.nodes.resize(before);
+        return result;
+    }
+
+    /// Does what join does, for an output that the step covers already, by its nodes from `first`
+    /// on.
+    std::int32_t join_covered(step& s, const output& o, const match* value, std::size_t first) {
+        if (value !=
+            nullptr) {  // from the workspace: no conflict in memory tells who reads too early
+            for (const reader& r : value->readers)
+                if (r.servable() && r.node < draft_.trial.launch_at) return r.node;
+            if (draft_.trial.launch_at < draft_.slot_of(*value).from) return draft_.trial.launch_at;
+        }
+        const bool written = value == nullptr || value->f32_needed;
+        for (std::size_t i = first; i < draft_.trial.nodes.size(); ++i) {
+            covered_node& c = draft_.trial.nodes[i];
+            if (view_.nodes[c.node] == o.result) c.elided = !written;
+        }
+        product_problem& what = s.what.product();
+        const std::size_t unproved = what.member_count == 0 ? 0 : first;
+        if (const std::int32_t v = draft_.blocker(unproved); v >= 0) return v;
+        const product_computation needs = what.needs;
+        const int alignment = what.alignment;
+        add_member(view_, what, o, value != nullptr, written);
+        const picked& found = choices_.pick(what);
+        if (found.row < 0) {
+            what.needs = needs;
+            what.alignment = alignment;
+            what.member[--what.member_count] = {};
+            return unserved;
+        }
+        run_by(s, found);
+        draft_.outputs.emplace_back(o);
+        return joined;
+    }
+
+    /// Lets the step that is tried cover an output. Returns -1, or the node that another step
+    /// covers already; then it covers nothing.
+    std::int32_t cover(const step& s, const output& o) {
+        for (const std::int32_t n : o.nodes)  // an ADD of two matmuls follows both
+            if (draft_.covered(n) || draft_.trial.has(n)) return n;
+        for (const std::int32_t n : o.nodes) {
+            const tensor& t = view_.node(n);
+            covered_node c{n, view_.nodes[n] != o.result, 0, 0};
+            if (is_matmul(t.kind)) {
+                const product_problem& what = s.what.product();
+                const bool lies = what.needs.activation == format::f32 && !makes_norm(what) &&
+                                  !reads_what_is_copied(s);
+                c.internal =
+                    lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
+            } else {
+                c.internal = fed_by(g_, n, {o.nodes.begin(), o.nodes.end()});
+                for (int slot = 0; slot < 2; ++slot)
+                    if (o.residual != no_tensor && t.src[slot] == o.residual)
+                        c.by_element |= 1u << slot;
+            }
+            draft_.trial.nodes.push_back(c);
+        }
+        return -1;
+    }
+
+    /// The readers of an output, if the skeleton that makes it can quantize it for all that are
+    /// served: a matvec as q8_1, a matmul for matmuls, whose layouts depend on the rows.
+    std::optional<match> quantized(const family& f, skeleton maker, const output& o) {
+        const tensor& result = view_.at(o.result);
+        if (!f.common.epilogue.has(epilogue_part::quantize) || o.renamed ||
+            result.ne[0] % 32 != 0 || !read_as_copy(g_, o.result))
+            return std::nullopt;
+        match m = matcher(g_, f.common).at_value(o.result);
+        if (!m.found()) return std::nullopt;
+        const bool tiled = maker == skeleton::matmul;
+        const format_set writes = tiled
+                                      ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 |
+                                            format::bf16_mma | format::f16_mma
+                                      : format_set::of(format::q8_1);
+        left_over ignored;
+        for (reader& r : m.readers) {
+            judge_.judge(f.common, m, r, ignored);
+            if (r.servable() && r.float_weight()) r.left.why = reason::no_row;  // they read f32
+            if (r.servable() && !writes.has(r.layout)) return std::nullopt;
+            m.f32_needed = m.f32_needed || !r.servable();
+        }
+        judge_.agree(f.common, m);
+        const bool row = m.quant_k == result.ne[0] ||
+                         (!tiled && m.whole_blocks &&
+                          stored_elements(format::q8_1, result.ne[0]) == result.ne[0]);
+        if (!row || m.servable() == 0 || m.stream != view_.node(o.matmul).stream)
+            return std::nullopt;
+        return m;
+    }
+
+    /// Keeps the readers of the step's last output, if it is quantized for any.
+    void keep(std::optional<match>& value) {
+        if (value)
+            values_.push_back(
+                {static_cast<std::int32_t>(draft_.outputs.size()) - 1, std::move(*value)});
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,123 @@
+// Heads become steps: all values of a layer's attention in one launch or, where memory forbids
+// that, as many of them as there can be, if an engine needs more launches for these.
+#pragma once
+
+#include "catena/match/detail/head_finder.hpp"
+#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/find/choices.hpp"
+#include "catena/plan/detail/find/head_request.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+class head_planner {
+  public:
+    head_planner(draft& drafted, const premises& known, choices& rows)
+        : g_(drafted.g), view_(g_.view), draft_(drafted), known_(known), rows_(rows), find_(g_) {}
+
+    /// Tries the heads that a norm begins, if it is one of heads.
+    void plan_behind(std::int32_t norm) {
+        if (known_.heads < 0) return;
+        if (const std::int32_t rope = find_.turned_behind(norm); rope >= 0) plan(rope);
+    }
+
+    /// Tries the heads at a ROPE or a SET_ROWS with those that follow, once.
+    void plan(std::int32_t node) {
+        if (known_.heads < 0 || !tried_.insert(node).second) return;
+        const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
+        std::vector<head_chain> all = find_.group(node, open);
+        if (all.empty()) return;
+        obstacle why = all.front().why.found() ? all.front().why : try_all(all);
+        if (!why.found() || why.why == reason::taken) return;
+        why.node = node;
+        draft_.leave(why, nearest_);
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    draft& draft_;
+    const premises& known_;
+    choices& rows_;
+    const head_finder find_;
+    rejection nearest_;
+    std::unordered_set<std::int32_t> tried_;
+
+    /// All of them; else without the first, or the last, and so on.
+    obstacle try_all(const std::vector<head_chain>& all) {
+        obstacle first;
+        for (std::size_t count = all.size(); count > 0; --count)
+            for (std::size_t from = 0; from + count <= all.size(); ++from) {
+                const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from);
+                const obstacle why = step({begin, begin + static_cast<std::ptrdiff_t>(count)});
+                if (!why.found()) return from == 0 ? why : first;
+                if (!first.found()) first = why;
+            }
+        return first;
+    }
+
+    /// Is what one of them starts from made by another? It is there when the launch is done.
+    bool read_each_other(const std::vector<head_chain>& some) const {
+        const auto makes = [&](std::int32_t maker) {
+            return std::any_of(some.begin(), some.end(), [maker](const head_chain& h) {
+                bool found = false;
+                h.each_node([&](std::int32_t n) { found = found || n == maker; });
+                return found;
+            });
+        };
+        return std::any_of(some.begin(), some.end(),
+                           [&](const head_chain& h) { return makes(g_.position(g_.root(h.x))); });
+    }
+
+    obstacle step(std::vector<head_chain> some) {
+        int launches = 0;
+        for (const head_chain& h : some) launches += engine_of(view_).head_launches(view_, h);
+        const std::int32_t node = some.front().why.node;
+        if (launches < 2 || read_each_other(some)) return {node, reason::one_launch};
+        catena::step& s = draft_.begin(false);
+        const row_problem what = problem_of(view_, some);
+        if (what.rows > max_values) {
+            draft_.abandon();
+            return {node, reason::too_large, what.rows, max_values};
+        }
+        s.what = what;
+        s.chain = static_cast<std::int32_t>(draft_.activations.size());
+        const picked& found = rows_.pick(what);
+        nearest_ = found.nearest;
+        if (found.row < 0) {
+            draft_.abandon();
+            return {node, reason::no_row};
+        }
+        run_by(s, found);
+        cover_heads(g_, some, draft_.trial);
+        if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
+            draft_.abandon();
+            return {node, reason::overlap, v};
+        }
+        const std::int32_t maker = draft_.accept();
+        draft_.add_activation(known_.heads, as_match(std::move(some), what.needs.stages), maker);
+        if (has_norm(what.needs.stages))
+            draft_.activations.back().norm_apart = {node, reason::norm_of_heads};
+        return {};
+    }
+
+    /// As a plan reports it: by the first value.
+    match as_match(std::vector<head_chain>&& some, stage_set stages) const {
+        match m;
+        const head_chain& first = some.front();
+        m.stages = stages;
+        m.node = first.made_by() >= 0 ? first.made_by() : first.store;
+        m.activation = view_.nodes[m.node];
+        m.stream = view_.node(m.node).stream;
+        m.f32_needed = first.written;
+        m.values = std::move(some);
+        return m;
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,108 @@
+// The launch of experts sends its token to them itself, if that is legal and takes less time: each
+// of its blocks finds the expert that it multiplies with, and one writes all of them and their
+// weights for later readers.
+#pragma once
+
+#include "catena/match/detail/route_finder.hpp"
+#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/find/choices.hpp"
+#include "catena/plan/detail/find/premises.hpp"
+#include "catena/plan/detail/find/route_request.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace CATENA_NAMESPACE {
+
+class route_fuser {
+  public:
+    route_fuser(draft& drafted, const premises& known, choices& rows)
+        : g_(drafted.g), view_(g_.view), draft_(drafted), known_(known), rows_(rows), find_(g_) {}
+
+    /// Lets the step that is tried cover the routing of the token that picks its matrices. None: it
+    /// has no such token, or it does not pay, and then the step is as it was.
+    std::optional<routing> fuse(step& s) {
+        if (s.what.kind() != skeleton::matvec) return std::nullopt;
+        const std::int32_t sort = sort_of(s.what.product());
+        if (sort < 0) return std::nullopt;
+        routing r = find_.of(sort, [this](std::int32_t i) { return !draft_.covered(i); });
+        if (r.why.found() || !of_token(s.what.product(), r)) return std::nullopt;
+        const obstacle why = take(s, r);
+        if (!why.found()) return r;
+        draft_.leave(why);
+        return std::nullopt;
+    }
+
+    /// Reports a routing that step `maker` covers.
+    void report(routing&& r, std::int32_t maker) {
+        draft_.routed[maker] =
+            draft_.add_activation(known_.routed_experts, routed_match(view_, std::move(r)), maker);
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    draft& draft_;
+    const premises& known_;
+    choices& rows_;
+    const route_finder find_;
+
+    /// The ids that pick the matrices of the step that is tried.
+    std::int32_t ids_of(const product_problem& what) const {
+        const auto first = draft_.outputs.end() - what.member_count;
+        const tensor& matmul = view_.node(first->what.matmul);
+        return matmul.kind == op::mul_mat_id ? matmul.src[2] : no_tensor;
+    }
+
+    /// The ARGSORT whose first numbers pick the matrices of one token, or -1.
+    std::int32_t sort_of(const product_problem& what) const {
+        const bool first = what.expert && what.tokens == 1 && !combined(what);
+        if (known_.routed_experts < 0 || !first) return -1;
+        const std::int32_t ids = ids_of(what);
+        const std::int32_t sort = ids == no_tensor ? -1 : g_.position(g_.root(ids));
+        const bool open = sort >= 0 && g_.kind(sort) == op::argsort && !draft_.covered(sort);
+        return open && find_.names_first(ids, sort) ? sort : -1;
+    }
+
+    /// Are the matrices those of the experts that are sorted, and as many read as are weighed?
+    static bool of_token(const product_problem& what, const routing& r) {
+        const problem_member* const end = what.member + what.member_count;
+        return r.tokens == 1 && r.numbers.chosen == slots_of(what) &&
+               std::all_of(what.member, end, [&](const problem_member& m) {
+                   return !by_ids(what, m) || m.experts == r.experts;
+               });
+    }
+
+    obstacle take(step& s, const routing& r) {
+        if (rows_.same_bits()) return {r.sort, reason::same_bits};
+        product_problem& what = s.what.product();
+        const row_problem alone = problem_of(r);
+        product_problem with = what;
+        with.needs.stages = alone.needs.stages;
+        const picked row = rows_.pick(with);
+        if (row.row < 0) return {r.sort, reason::no_routing_inside};
+        if (rows_.pick(alone).row >= 0) {
+            const auto [inside_us, apart_us] =
+                comparable(rows_.time(with), rows_.time(what) + rows_.time(alone));
+            if (!(inside_us < apart_us))
+                return {r.sort, reason::routing_slower, static_cast<std::int64_t>(inside_us * 1000),
+                        static_cast<std::int64_t>(apart_us * 1000)};
+        }
+        const std::vector<covered_node> before = draft_.trial.nodes;
+        const array_view<std::int32_t> own = {r.nodes.data(), r.nodes.data() + r.nodes.size()};
+        for (covered_node& c : draft_.trial.nodes) c.internal |= fed_by(g_, c.node, own);
+        cover_routing(g_, r, draft_.trial);
+        draft_.trial.at_once = false;  // other blocks read the logits, too
+        if (const std::int32_t v = draft_.blocker(); v >= 0) {
+            draft_.trial.nodes = before;
+            return {r.sort, reason::routing_split, v};
+        }
+        what = with;
+        run_by(s, row);
+        return {};
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,120 @@
+// From heads that were found to what is asked of the table and what is handed to the kernel.
+#pragma once
+
+#include "catena/match/detail/heads.hpp"
+#include "catena/plan/detail/find/request.hpp"
+#include "catena/plan/detail/order/trial.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+/// The largest power of two up to 16 that divides all that a row reads and writes of the heads, as
+/// if elements had 4 bytes. Blocks of a cache lie at any multiple of 2.
+inline int alignment_of(const graph_view& view, const head_chain& h) {
+    std::uint64_t bits = 16;
+    const auto reaches = [&](std::int32_t tensor, std::uint64_t strides, unsigned size) {
+        const auto at = static_cast<std::uint64_t>(base_alignment(view.at(tensor)));
+        bits |= (at | strides) * (4 / size);
+    };
+    const auto of_rows = [&](std::int64_t nb1, std::int64_t nb2) {
+        return static_cast<std::uint64_t>((h.count > 1 ? nb1 : 0) | (h.tokens > 1 ? nb2 : 0));
+    };
+    reaches(h.x, of_rows(h.at.nb1, h.at.nb2), 4);
+    if (h.weight != no_tensor) reaches(h.weight, 0, 4);
+    if (h.written) {
+        const tensor& t = view.node(h.made_by());
+        reaches(view.nodes[h.made_by()], of_rows(t.nb[1], t.nb[2]), 4);
+    }
+    if (h.store >= 0) {
+        const tensor& t = view.node(h.store);
+        const auto size = static_cast<unsigned>(info(t.type).block_bytes);
+        const bool values = info(t.type).block_elements == 1;
+        if (values) reaches(view.nodes[h.store], static_cast<std::uint64_t>(t.nb[1]), size);
+    }
+    if (h.k % 4 != 0) bits |= 4;
+    return static_cast<int>(bits & (~bits + 1));
+}
+
+/// What the row step of these heads must compute.
+inline row_problem problem_of(const graph_view& view, const std::vector<head_chain>& all) {
+    row_problem p;
+    for (const head_chain& h : all) {
+        const std::int64_t rows = h.count * h.tokens;
+        stage_set& stages = p.needs.stages;
+        if (h.norm >= 0) stages = stages | stage_kind::rms_norm;
+        if (h.mul >= 0) stages = stages | stage_kind::mul_weight;
+        if (h.rope >= 0) stages = stages | stage_kind::rope;
+        if (h.written) p.needs.emits = p.needs.emits | format::f32;
+        if (h.store >= 0) {
+            stages = stages | stage_kind::store;
+            p.needs.emits = p.needs.emits | view.node(h.store).type;
+            p.stored += rows;
+        }
+        p.k = std::max(p.k, h.k);
+        p.rows += rows;
+        p.alignment = std::min(p.alignment, alignment_of(view, h));
+    }
+    return p;
+}
+
+inline heads_args head_arguments(const graph_view& view, const std::vector<head_chain>& all,
+                                 addresses& at) {
+    heads_args a;
+    a.tokens = static_cast<std::int32_t>(all.front().tokens);
+    for (const head_chain& h : all) {
+        head_member& m = a.member[a.members++];
+        m.x = at.floats(h.x);
+        m.x_nb1 = h.at.nb1, m.x_nb2 = h.at.nb2;
+        m.k = static_cast<std::int32_t>(h.k);
+        m.heads = static_cast<std::int32_t>(h.count);
+        m.first_row = a.rows;
+        a.rows += m.heads * a.tokens;
+        m.normed = h.norm >= 0;
+        m.weight = at.floats(h.weight);
+        m.eps = h.eps;
+        m.turned = h.rope >= 0;
+        m.scale = h.scale;
+        if (m.turned) {
+            a.turn = rotation_of(h.turn.numbers);
+            a.positions = reinterpret_cast<const std::int32_t*>(at.of(h.turn.positions));
+            a.factors = at.floats(h.turn.factors);
+        }
+        if (h.written) {
+            const tensor& t = view.node(h.made_by());
+            m.f32 = at.floats(view.nodes[h.made_by()]);
+            m.f32_nb1 = t.nb[1], m.f32_nb2 = t.nb[2];
+        }
+        if (h.store < 0) continue;
+        const tensor& t = view.node(h.store);
+        m.cache = at.of(view.nodes[h.store]);
+        m.cache_ids = at.of(t.src[1]);
+        m.cache_nb = t.nb[1];
+        m.cache_rows = static_cast<std::int32_t>(t.ne[1]);
+        m.cache_type = t.type;
+        m.ids_of_64_bits = view.at(t.src[1]).type == format::i64;
+    }
+    return a;
+}
+
+/// Lets a step cover the nodes of heads. A SET_ROWS reads nothing of the cache that it writes into.
+inline void cover_heads(const graph_index& g, const std::vector<head_chain>& all,
+                        trial_step& trial) {
+    constexpr unsigned cache = 1u << 2;
+    for (const head_chain& h : all) {
+        std::int32_t before = -1;
+        h.each_node([&](std::int32_t n) {
+            unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
+            if (n == h.store) internal |= cache;
+            const bool written = n == h.store || (n == h.made_by() && h.written);
+            trial.nodes.push_back({n, !written, internal, n == h.store ? 0 : ~0u});
+            before = n;
+        });
+    }
+    std::sort(trial.nodes.begin(), trial.nodes.end(),
+              [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
+}
+
+}  // namespace CATENA_NAMESPACE

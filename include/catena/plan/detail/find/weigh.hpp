@@ -1,0 +1,149 @@
+// What a launch that does more should take beside two launches: by medians if all three have one,
+// else by the cost model.
+#pragma once
+
+#include "catena/plan/detail/find/choices.hpp"
+#include "catena/plan/detail/order/schedule.hpp"
+
+namespace CATENA_NAMESPACE {
+
+class weigher {
+  public:
+    weigher(const graph_index& g, schedule& accepted, choices& rows)
+        : g_(g), view_(g.view), accepted_(accepted), rows_(rows) {}
+
+    /// Why a group that computes its activation is not better than the group behind a row step, or
+    /// reason::none.
+    obstacle inside(const match& m, const product_problem& group) {
+        obstacle why = inside_.of({group, m.stages}, [&] { return weighed_inside(m, group); });
+        why.node = m.node;
+        return why;
+    }
+
+    /// Does the launch of these experts with their sum, and a norm of it, take less time than the
+    /// launch without the sum, and a norm that adds it up? In both cases the norm adds what else
+    /// joins the sum: a shared expert's result and a residual. If nothing does, the norm's readers
+    /// may compute it. `group` has no members yet. If no norm reads the sum, the engine adds it up.
+    /// The answer depends on the tokens, and with it what the norm adds up, so it is no where bits
+    /// must not depend on them.
+    bool combining_pays(const product_problem& group, const output& apart, const output& together) {
+        if (rows_.same_bits()) return false;
+        product_problem with = group, without = group;
+        add_member(view_, with, together, false, true);
+        add_member(view_, without, apart, false, true);
+        std::int32_t value = together.result;
+        int joins = 0;  // ADDs to the norm's input
+        while (!g_.read_by(value, op::rms_norm) && joins < 2) {
+            const use u = reader_past_scale(g_, value);
+            if (u.node < 0 || g_.kind(u.node) != op::add) break;
+            value = view_.nodes[u.node];
+            ++joins;
+        }
+        if (!g_.read_by(value, op::rms_norm)) return rows_.pick(with).row >= 0;
+        const product_problem inside = joins == 0 ? inside_readers(value) : product_problem{};
+        return combining_.of({with, inside, joins}, [&] {
+            constexpr stage_set sum_of_experts = stage_kind::combine | stage_kind::add_residual;
+            row_problem reads;
+            reads.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
+            reads.needs.emits = format_set::of(format::q8_1);
+            reads.k = reads.quant_k = view_.at(together.result).ne[0];
+            reads.rows = with.tokens;
+            row_problem adds = reads;
+            const int shared = joins > 1 ? 1 : 0;
+            if (joins > 0) {
+                reads.needs.stages = reads.needs.stages | sum_of_experts;
+                reads.sum = true;
+                reads.slots = 1 + shared;
+            }
+            adds.needs.stages = adds.needs.stages | stage_kind::combine;
+            if (joins > 0 || together.residual != no_tensor)
+                adds.needs.stages = adds.needs.stages | stage_kind::add_residual;
+            adds.sum = true;
+            adds.slots = slots_of(with) + shared;
+            if (rows_.pick(with).row < 0) return false;
+            for (const problem& p : {problem(without), problem(reads), problem(adds)})
+                if (rows_.pick(p).row < 0) return true;
+            const expected_time launch = rows_.time(with),
+                                two_launches = rows_.time(without) + rows_.time(adds);
+            if (shorter(launch + rows_.time(reads), two_launches)) return true;
+            product_problem behind = inside;  // which reads the norm of a row step
+            behind.needs.stages = {};
+            return inside.member_count > 0 && rows_.pick(behind).row >= 0 &&
+                   shorter(launch + rows_.time(inside), two_launches + rows_.time(behind));
+        });
+    }
+
+  private:
+    /// A group that makes its activation, and what that is: the row step in its stead follows.
+    struct inside_key {
+        product_problem group;
+        stage_set makes;
+        bool operator==(const inside_key& o) const { return makes == o.makes && group == o.group; }
+        friend std::uint64_t hash(const inside_key& k) { return hash(k.group); }
+    };
+    /// Experts that would be added up, the readers of a norm of that which may compute it, and how
+    /// many ADDs follow before the norm.
+    struct combining_key {
+        product_problem group, inside;
+        int joins;
+        bool operator==(const combining_key& o) const {
+            return joins == o.joins && group == o.group && inside == o.inside;
+        }
+        friend std::uint64_t hash(const combining_key& k) { return hash(k.group); }
+    };
+
+    const graph_index& g_;
+    const graph_view& view_;
+    schedule& accepted_;
+    choices& rows_;
+    trial_step together_;  // scratch: a norm and its readers
+    memo<inside_key, obstacle> inside_;
+    memo<combining_key, bool> combining_;  // does it pay?
+
+    /// The matrices that read the norm of a value, as the launch that computes the norm. Without
+    /// members: they cannot be one launch.
+    product_problem inside_readers(std::int32_t value) {
+        product_problem out;
+        together_.nodes.clear();
+        for (const use& norm : g_.readers(value)) {
+            if (g_.kind(norm.node) != op::rms_norm) continue;
+            const use times = g_.only_reader(view_.nodes[norm.node]);
+            if (times.node < 0 || g_.kind(times.node) != op::mul) return {};
+            together_.nodes.push_back({norm.node, true, 0, 0});
+            together_.nodes.push_back({times.node, true, 1u << times.slot, 0});
+            for (const use& u : g_.readers(view_.nodes[times.node])) {
+                if (g_.kind(u.node) != op::mul_mat || out.member_count == max_members) return {};
+                if (out.member_count == 0)
+                    out = empty_group(view_, skeleton::matvec, format::q8_1, u.node);
+                add_member(view_, out, plain_output(view_, u.node), false, true);
+                together_.nodes.push_back({u.node, false, 1u << u.slot, 0});
+            }
+        }
+        if (out.member_count == 0) return {};
+        out.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
+        together_.launch_at = (together_.nodes.end() - out.member_count)->node;
+        return accepted_.blocker(together_) < 0 ? out : product_problem{};
+    }
+
+    obstacle weighed_inside(const match& m, const product_problem& inside) {
+        const picked in = rows_.pick(inside);
+        if (in.row < 0) return {m.node, reason::no_norm_inside};
+        const bool numbers = has_numbers(inside.needs.weights);
+        product_problem group = inside;
+        group.needs.stages = {};
+        group.needs.emits = {};
+        group.needs.activation = numbers ? format::f32 : format::q8_1;
+        const picked behind = rows_.pick(group);
+        row_problem made = problem_of(view_, m, m.layouts());
+        if (numbers) made.needs.emits = made.needs.emits | format::f32;
+        const picked row = rows_.pick(made);
+        if (behind.row < 0 || row.row < 0) return {};
+        const auto [inside_us, apart_us] =
+            comparable(expected_time(in), expected_time(behind) + expected_time(row));
+        if (inside_us < apart_us) return {};
+        return {m.node, reason::norm_slower, static_cast<std::int64_t>(inside_us * 1000),
+                static_cast<std::int64_t>(apart_us * 1000)};
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,64 @@
+// Who shares memory with whom: by byte ranges where the engine has allocated, by lifetimes where
+// not.
+#pragma once
+
+#include "catena/match/detail/index.hpp"
+
+#include <cstdint>
+
+namespace CATENA_NAMESPACE {
+
+namespace detail {
+
+/// May a, in bytes `x`, and b, in bytes `y`, share one, where one of them has no buffer? By
+/// address, or by lifetime.
+inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, const extent& x, std::int32_t b,
+                              const extent& y) {
+    if (x.begin == x.end || y.begin == y.end) return false;
+    const auto address = [&g](std::int32_t t) {
+        return reinterpret_cast<std::uintptr_t>(g.view.at(t).data);
+    };
+    if (address(a) != 0 && address(b) != 0)
+        return address(a) < address(b) + (y.end - y.begin) &&
+               address(b) < address(a) + (x.end - x.begin);
+    const std::int32_t first = g.root(a);
+    const std::int32_t second = g.root(b);
+    if (first == second) return true;
+    if (g.constant(first) || g.constant(second)) return false;
+    return !(g.live_from(first) < g.live_until(second) &&
+             g.live_from(second) < g.live_until(first));
+}
+
+/// May bytes `x` of tensor a and bytes `y` of tensor b meet?
+[[gnu::always_inline]] inline bool may_meet(const graph_index& g, std::int32_t a, const extent& x,
+                                            std::int32_t b, const extent& y) {
+    if (x.buffer == y.buffer && x.buffer != no_buffer) return x.begin < y.end && y.begin < x.end;
+    return (x.buffer == no_buffer || y.buffer == no_buffer) && may_meet_unplaced(g, a, x, b, y);
+}
+
+}  // namespace detail
+
+/// May tensors a and b share a byte? Exact for allocated tensors, by buffer and offset or by
+/// address. Before allocation two values whose lifetimes overlap cannot share; all others might.
+[[gnu::always_inline]] inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
+    return detail::may_meet(g, a, g.bytes(a), b, g.bytes(b));
+}
+
+/// May the engine's own node that makes tensor a write a byte of tensor b, as its result or as
+/// scratch behind it?
+inline bool engine_may_write(const graph_index& g, std::int32_t a, std::int32_t b) {
+    return detail::may_meet(g, a, g.bytes_of_engine(a), b, g.bytes(b));
+}
+
+/// Do a and b put every element at the same address? Then a thread that reads it before it writes
+/// it is safe.
+inline bool same_place(const tensor& a, const tensor& b) {
+    const bool placed = a.buffer != no_buffer && a.buffer == b.buffer && a.offset == b.offset;
+    const bool addressed = a.data != nullptr && a.data == b.data;
+    if (!(placed || addressed) || a.type != b.type) return false;
+    for (int d = 0; d < 4; ++d)
+        if (a.ne[d] != b.ne[d] || (a.ne[d] > 1 && a.nb[d] != b.nb[d])) return false;
+    return true;
+}
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,81 @@
+// A step that is tried: which nodes it covers, what it then touches, and where it may stand.
+#pragma once
+
+#include "catena/match/detail/match.hpp"
+#include "catena/plan/detail/order/schedule.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+/// The sources of `node` that are results of nodes in a range, as bits.
+inline unsigned fed_by(const graph_index& g, std::int32_t node, array_view<std::int32_t> makers) {
+    unsigned bits = 0;
+    if (makers.size() == 0) return bits;  // there need be no such node
+    for (const read_edge& r : g.reads(node)) {
+        const std::int32_t maker = g.position(g.root(r.tensor));
+        if (std::find(makers.begin(), makers.end(), maker) != makers.end()) bits |= 1u << r.slot;
+    }
+    return bits;
+}
+
+/// The sources of `node` that are results of one node, as bits.
+inline unsigned fed_by(const graph_index& g, std::int32_t node, std::int32_t maker) {
+    return fed_by(g, node, {&maker, &maker + 1});
+}
+
+/// The sources of `node` that are results of nodes of the sum of experts, as bits.
+inline unsigned fed_by_experts(const graph_index& g, std::int32_t node, const match& m) {
+    const std::vector<std::int32_t>& makers = m.experts.nodes;
+    return fed_by(g, node, {makers.data(), makers.data() + makers.size()});
+}
+
+/// Lets a step cover what the row step of a match does.
+inline void cover_row(const graph_index& g, const match& m, trial_step& trial) {
+    const auto node = [&](std::int32_t position, bool elided, unsigned internal) {
+        trial.nodes.push_back({position, elided, internal, ~0u});
+    };
+    if (m.stages.empty()) {
+        const auto first = std::find_if(m.readers.begin(), m.readers.end(),
+                                        [](const reader& r) { return r.quantized(); });
+        trial.also_reads = m.reads[operand::x].tensor;
+        trial.launch_at = first->node;
+        return;
+    }
+    for (const std::int32_t n : m.experts.nodes)
+        node(n, n != m.sum || !m.sum_needed, fed_by_experts(g, n, m));
+    // A node reads the value that the one before it made, and what was made aside for it.
+    std::int32_t value = m.experts.found() ? m.sum : -1;
+    std::size_t aside = 0;
+    for (std::size_t i = 0; i < m.taken.size(); ++i) {
+        const taken_node& n = m.taken[i];
+        unsigned internal = value < 0 ? 0 : fed_by(g, n.node, value);
+        for (std::size_t made = aside; made < i; ++made)
+            internal |= fed_by(g, n.node, m.taken[made].node);
+        const bool written =
+            g.view.nodes[n.node] == m.activation ? m.f32_needed : n.node == m.sum && m.sum_needed;
+        node(n.node, !written, internal);
+        if (n.aside) continue;
+        value = n.node;
+        aside = i + 1;
+    }
+    std::sort(trial.nodes.begin(), trial.nodes.end(),
+              [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
+}
+
+/// Finds a launch position for a step among its own nodes, the last first. -1, or what forbids it.
+inline std::int32_t find_position(schedule& accepted, trial_step& trial) {
+    if (trial.nodes.empty()) return -1;
+    std::int32_t blocked = -1;
+    for (auto n = trial.nodes.rbegin(); n != trial.nodes.rend(); ++n) {
+        trial.launch_at = n->node;
+        const std::int32_t v = accepted.blocker(trial);
+        if (v < 0) return -1;
+        if (blocked < 0) blocked = v;
+    }
+    return blocked;
+}
+
+}  // namespace CATENA_NAMESPACE

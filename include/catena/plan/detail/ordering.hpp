@@ -1,0 +1,354 @@
+// The order that `optimize` gives: groups of matmuls are found in the view and run together, each
+// node behind what it reads.
+#pragma once
+
+#include "catena/config.hpp"
+#include "catena/match/detail/expert_factor.hpp"
+#include "catena/match/detail/experts.hpp"
+#include "catena/match/detail/gated.hpp"
+#include "catena/match/detail/head_finder.hpp"
+#include "catena/match/detail/index.hpp"
+#include "catena/match/detail/reader.hpp"
+#include "catena/match/detail/route_finder.hpp"
+#include "catena/match/detail/value.hpp"
+#include "catena/match/ggml_cuda.hpp"
+#include "catena/plan/detail/order/slots.hpp"
+#include "catena/plan/optimize.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+namespace detail {
+
+class order_builder {
+  public:
+    explicit order_builder(const graph_index& g)
+        : g_(g), view_(g.view), emitted_(static_cast<std::size_t>(g.view.node_count), 0) {}
+
+    std::vector<std::int32_t> build() {
+        find_groups();
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            if (emitted_[at(i)] != 0) continue;
+            emit(i);
+            if (group_of_[at(i)] < 0) continue;
+            const std::vector<std::int32_t> members = groups_[at(group_of_[at(i)])];
+            if (members.size() < 2) continue;
+            const auto first = static_cast<std::int32_t>(order_.size()) - 1;
+            emit_followers(i, first);
+            for (const std::int32_t m : members) {
+                if (emitted_[at(m)] != 0 || !inputs_there(view_.node(m))) continue;
+                emit(m);
+                emit_followers(m, first);
+            }
+        }
+        return std::move(order_);
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    std::vector<std::int32_t> order_;
+    std::vector<std::uint8_t> emitted_;
+    std::vector<std::vector<std::int32_t>> groups_;
+    std::vector<std::int32_t> group_of_;  // per node
+
+    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    void emit(std::int32_t node) {
+        order_.push_back(node);
+        emitted_[at(node)] = 1;
+    }
+
+    /// Could a step take over this matmul, whatever its sizes, and read the same activation
+    /// earlier?
+    bool groups(const tensor& t, bool numbers) const {
+        return (t.flags & flag_compute) != 0 && view_.at(g_.root(t.src[0])).kind == op::none &&
+               !detail::check_params(t, numbers).found() &&
+               std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
+    }
+
+    /// Does a value stay as it was made until its last reader? Memory that nodes write in place
+    /// does not.
+    bool lasts(std::int32_t source) const {
+        return source == no_tensor || !g_.written_in_place(g_.root(source));
+    }
+
+    /// Could one launch hold both? Experts and dense matmuls may share one, with one token; experts
+    /// must have the same ids.
+    bool together(const tensor& a, const tensor& b) const {
+        return a.stream == b.stream &&
+               reads_f32(view_.at(a.src[0]).type) == reads_f32(view_.at(b.src[0]).type) &&
+               (a.kind != b.kind || same_ids(a, b));
+    }
+
+    /// The matmuls of one activation that a launch could hold, as many as a plan looks at together.
+    void find_groups() {
+        group_of_.assign(at(view_.node_count), -1);
+        std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
+        std::vector<std::int32_t> before;                            // per group: the one before
+        for (const matmul_read& m : g_.matmuls()) {
+            const tensor& t = view_.node(m.node);
+            if (!groups(t, m.float_weight)) continue;
+            std::int32_t& known = last[at(m.value)];
+            std::int32_t g = known, tried = 0;
+            const auto joins = [&](std::int32_t n) { return together(view_.node(n), t); };
+            const auto open = [&](const std::vector<std::int32_t>& members) {
+                return members.size() < static_cast<std::size_t>(readers_together) &&
+                       std::all_of(members.begin(), members.end(), joins);
+            };
+            while (g >= 0 && tried < readers_together && !open(groups_[at(g)])) {
+                g = before[at(g)];
+                ++tried;
+            }
+            if (g < 0 || tried == readers_together) {
+                g = static_cast<std::int32_t>(groups_.size());
+                groups_.emplace_back();
+                before.push_back(std::exchange(known, g));
+            }
+            groups_[at(g)].push_back(m.node);
+            group_of_[at(m.node)] = g;
+        }
+    }
+
+    bool inputs_there(const tensor& matmul) {
+        const std::int32_t ids = matmul.kind == op::mul_mat_id ? matmul.src[2] : no_tensor;
+        for (const std::int32_t s : {matmul.src[0], matmul.src[1], scales_of(view_, matmul), ids})
+            if (s != no_tensor && !emit_names(s)) return false;
+        return true;
+    }
+
+    /// Moves the nodes that only rename, behind which `name` lies, to here. False: it reads
+    /// something that is not made yet.
+    bool emit_names(std::int32_t name) {
+        const std::int32_t p = g_.position(name);
+        if (p < 0 || emitted_[at(p)] != 0) return true;
+        if (!launches_nothing(view_.node(p).kind)) return false;
+        for (const std::int32_t s : view_.node(p).src)
+            if (s != no_tensor && !emit_names(s)) return false;
+        emit(p);
+        return true;
+    }
+
+    /// What follows a matmul and needs nothing but leaves and this group: its bias, its GLU.
+    void emit_followers(std::int32_t node, std::int32_t first) {
+        for (int i = 0; i < 5; ++i) {
+            const use u = g_.only_reader(view_.nodes[node]);
+            if (u.node < 0 || emitted_[at(u.node)] != 0) return;
+            const tensor& t = view_.node(u.node);
+            const bool follows = t.kind == op::add || t.kind == op::add_id || t.kind == op::scale ||
+                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::sqr ||
+                                 function_at(g_, u.node).function != gate_function::none ||
+                                 own_op_at(g_, u.node).function != gate_function::none;
+            if (!follows || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
+            if (gates_a_product(u.node)) return;  // it moves when the product can
+            for (const std::int32_t s : t.src)
+                if (s != no_tensor && !at_hand(s, first, t)) return;
+            emit(u.node);
+            node = u.node;
+        }
+    }
+
+    /// Is it a function that a MUL alone reads? Engines do the two in one launch.
+    bool gates_a_product(std::int32_t node) const {
+        const use product = g_.only_reader(view_.nodes[node]);
+        return g_.kind(node) == op::unary && product.node >= 0 && g_.kind(product.node) == op::mul;
+    }
+
+    void emit_gate(std::int32_t node, std::int32_t first) {
+        const tensor& t = view_.node(node);
+        if (emitted_[at(node)] == 0 && gates_a_product(node) && t.view_src == no_tensor &&
+            function_at(g_, node).function != gate_function::none && !engine_fuses(g_, node) &&
+            at_hand(t.src[0], first, t))
+            emit(node);
+    }
+
+    /// Moves the nodes that gather `source`, the factors of a matmul's experts, to here.
+    bool emit_factors(std::int32_t source, const tensor& reader) {
+        const std::int32_t made =
+            g_.position(reader.src[0] == source ? reader.src[1] : reader.src[0]);
+        if (made < 0 || g_.kind(made) != op::mul_mat_id) return false;
+        const expert_factors f = expert_factors_at(g_, source, view_.node(made), made);
+        if (!f.found() || !emit_names(view_.node(made).src[2]) || !emit_names(f.numbers))
+            return false;
+        if (f.repeat >= 0 && emitted_[at(f.repeat)] == 0) emit(f.repeat);
+        if (!emit_names(view_.node(f.pick).src[0])) return false;
+        if (emitted_[at(f.pick)] == 0) emit(f.pick);
+        return true;
+    }
+
+    /// Is a source a leaf, the ids of the group, or made since its first member? The function of a
+    /// gate moves with its product.
+    bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) {
+        const std::int32_t p = g_.position(source);
+        if (!lasts(source)) return false;
+        if (p < 0) return named_by(view_.at(source)) == no_tensor;
+        if (reader.kind == op::add_id && source == reader.src[2]) return emitted_[at(p)] != 0;
+        if (reader.kind == op::mul && emit_factors(source, reader)) return true;
+        const std::int32_t made = g_.position(g_.root(source));  // names of it move along
+        if (made >= 0 && reader.kind == op::mul) emit_gate(made, first);
+        return std::find(order_.begin() + first, order_.end(), made) != order_.end() &&
+               emit_names(source);
+    }
+};
+
+/// The most bytes of results that are alive at once.
+inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_alive>& keep) {
+    std::vector<std::int64_t> change(static_cast<std::size_t>(g.view.node_count) + 1, 0);
+    std::vector<std::int32_t> until(static_cast<std::size_t>(g.view.tensor_count), -1);
+    for (const keep_alive& k : keep) {
+        std::int32_t& u = until[static_cast<std::size_t>(g.root(k.tensor))];
+        u = std::max(u, k.until);
+    }
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const std::int32_t t = g.view.nodes[i];
+        if (!g.acts(i) || g.root(t) != t) continue;
+        const std::int64_t bytes = allocated_bytes(g.view.at(t));
+        const std::int32_t last = std::max(g.live_until(t), until[static_cast<std::size_t>(t)]);
+        change[static_cast<std::size_t>(i)] += bytes;
+        if (last < g.view.node_count)
+            change[static_cast<std::size_t>(std::max(last, i)) + 1] -= bytes;
+    }
+    std::int64_t alive = 0, peak = 0;
+    for (const std::int64_t c : change) peak = std::max(peak, alive += c);
+    return peak;
+}
+
+/// The last node of heads that one launch could take: till then it may read what each of them
+/// starts from, and what says where their tokens stand. keep(tensor, last)
+template <class Keep>
+void keep_heads(const graph_index& g, const Keep& keep) {
+    const head_finder find(g);
+    std::vector<std::uint8_t> taken(static_cast<std::size_t>(g.view.node_count), 0);
+    const auto open = [&taken](std::int32_t i) { return taken[static_cast<std::size_t>(i)] == 0; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if ((g.kind(i) != op::rope && g.kind(i) != op::set_rows) || !open(i)) continue;
+        const std::vector<head_chain> all = find.group(i, open);
+        if (all.empty() || all.front().why.found()) continue;
+        std::int32_t last = i;
+        for (const head_chain& h : all)
+            h.each_node([&](std::int32_t n) {
+                taken[static_cast<std::size_t>(n)] = 1;
+                last = std::max(last, n);
+            });
+        for (const head_chain& h : all) {
+            for (const std::int32_t t : {h.x, h.turn.positions, h.turn.factors}) keep(t, last);
+            if (h.store >= 0) keep(g.view.node(h.store).src[1], last);
+        }
+    }
+}
+
+/// The last node of what the first experts make behind a routing: of the matrices that read one
+/// activation, and of what one node alone makes of their results.
+inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
+    std::int32_t last = r.weigh, read = no_tensor;
+    for (const use& u : g.readers(g.view.nodes[r.sort])) {
+        if (g.kind(u.node) != op::mul_mat_id || u.slot != 2) continue;
+        const std::int32_t x = value_behind(g.view, g.view.node(u.node).src[1]);
+        if (read == no_tensor) read = x;
+        if (x != read) continue;
+        constexpr int followers = 5;  // a scale, a factor, a bias, a GLU or two nodes for it
+        use next = {u.node, 0};
+        for (int i = 0; i <= followers && next.node >= 0; ++i) {
+            if (is_matmul(g.view.node(next.node).kind) && next.node != u.node) break;
+            last = std::max(last, next.node);
+            next = g.only_reader(g.view.nodes[next.node]);
+        }
+    }
+    return last;
+}
+
+/// The last node of a routing and of its first experts: till then a launch of these may read the
+/// logits. keep(tensor, last)
+template <class Keep>
+void keep_logits(const graph_index& g, const Keep& keep) {
+    const route_finder find(g);
+    const auto open = [](std::int32_t) { return true; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::argsort) continue;
+        const routing r = find.of(i, open);
+        if (r.why.found()) continue;
+        const std::int32_t last = last_of_experts(g, r);
+        keep(r.x, last);
+        for (const std::int32_t n : r.nodes)  // scores, where another step makes them
+            if (g.kind(n) == op::unary) keep(g.view.nodes[n], last);
+    }
+}
+
+/// What steps may read later than the engine's nodes would. The inputs of a norm and of a gate's
+/// function are read until the last MUL or ADD of their chain, or until the ADD of a residual to a
+/// norm. The results of experts, and their ids, are read until the last op of the norm that adds
+/// them up.
+inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
+    std::vector<keep_alive> out;
+    slot_sums sums(g);
+    const auto keep = [&](std::int32_t tensor, std::int32_t last) {
+        const std::int32_t root = tensor == no_tensor ? no_tensor : g.root(tensor);
+        if (root != no_tensor && g.position(root) >= 0 && g.live_until(root) < last)
+            out.push_back({tensor, last});
+    };
+    keep_heads(g, keep);
+    keep_logits(g, keep);
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const tensor& t = g.view.node(i);
+        const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
+        if ((!norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
+        std::int32_t last = i;
+        // Weight, SCALE, bias and gate; or the gated value.
+        for (int ops = norm ? 4 : 1; ops > 0; --ops) {
+            const use u = g.only_reader(g.view.nodes[last]);
+            const op next = u.node < 0 ? op::none : g.view.node(u.node).kind;
+            const bool adds = next == op::add && u.slot < 2 && norm &&
+                              g.view.node(u.node).src[1 - u.slot] != no_tensor;
+            const std::int32_t added = adds ? g.view.node(u.node).src[1 - u.slot] : no_tensor;
+            const bool bias = adds && g.constant(added);
+            const bool residual =
+                adds && last != i && same_shape(g.view.at(added), g.view.node(u.node));
+            const bool scale = norm && next == op::scale;
+            if (next != op::mul && next != op::sqr && !scale && !bias && !residual) break;
+            last = u.node;
+            if (residual) break;
+        }
+        if (last != i) keep(t.src[0], last);
+        if (!norm) continue;
+        const combination& c = sums.whole(t.src[0]);
+        for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
+            keep(read, last);
+        // These may make the sum, and read the ids till then.
+        for (std::int32_t made = c.found() ? g.position(c.results) : -1; made >= 0;) {
+            const tensor& maker = g.view.node(made);
+            if (maker.kind == op::mul_mat_id || maker.kind == op::add_id) keep(maker.src[2], last);
+            made = maker.kind == op::mul && maker.src[0] != no_tensor ? g.position(maker.src[0])
+                                                                      : -1;  // by a factor
+        }
+    }
+    return out;
+}
+
+}  // namespace detail
+
+ordering optimize(const graph_view& view, const own_ops* ops) noexcept {
+    ordering out;
+    graph_index before;
+    before.ops = ops;
+    out.state = before.build(view);
+    if (!out.state.ok()) return out;
+    out.order = detail::order_builder(before).build();
+    const std::vector<std::int32_t> nodes = out.nodes(view);
+    graph_index after = before;
+    out.state = after.order(nodes.data());
+    if (!out.state.ok()) {
+        out.order.clear();
+        return out;
+    }
+    out.keep = detail::delayed_reads(after);
+    out.workspace_bound = slot_map(after).bound();
+    out.peak_before = detail::peak_bytes(before, {});
+    out.peak_after = detail::peak_bytes(after, out.keep);
+    return out;
+}
+
+}  // namespace CATENA_NAMESPACE

@@ -1,0 +1,164 @@
+// The launching half of a plan: arguments from what was stored, checks, and the table's launch
+// function.
+#pragma once
+
+#include "catena/error/message.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/plan/detail/result/contents.hpp"
+#include "catena/plan/observer.hpp"
+#include "catena/plan/plan.hpp"
+
+#include <string>
+#include <type_traits>
+
+namespace CATENA_NAMESPACE {
+
+namespace detail {
+
+/// Has every layout in which a plan holds activations an address in the arguments?
+constexpr bool layouts_have_addresses() {
+    for (const format layout : activation_layouts) {
+        bool found = scales_apart(layout);  // those are filled in one by one
+        for (const layout_field<row_args>& f : layout_fields<row_args>)
+            found = found || f.layout == layout;
+        if (!found) return false;
+    }
+    return true;
+}
+static_assert(layouts_have_addresses(),
+              "an activation layout is missing in layout_fields (kernel/args.hpp)");
+
+}  // namespace detail
+
+step_args plan::args(int i, void* workspace) const {
+    const step& s = made_->steps[static_cast<std::size_t>(i)];
+    const auto index = static_cast<std::size_t>(made_->args[static_cast<std::size_t>(i)].index);
+    const auto activation = [&](std::int32_t chain, format layout) -> void* {
+        const planned_chain& c = made_->chains[static_cast<std::size_t>(chain)];
+        if (workspace == nullptr || !c.layouts.has(layout)) return nullptr;
+        return static_cast<std::byte*>(workspace) + c.workspace_offset[layout_number(layout)];
+    };
+    const auto quantize_to = [&](auto& a, std::int32_t chain) {
+        using args = std::remove_reference_t<decltype(a)>;
+        for (const layout_field<args>& f : layout_fields<args>)
+            a.*f.to = activation(chain, f.layout);
+    };
+    step_args out;
+    out.kind = s.what.kind();
+    if (out.kind == skeleton::row && has_heads(s.what.row().needs.stages)) {
+        out.heads = made_->head_launches[index];
+        return out;
+    }
+    if (out.kind == skeleton::row && routes(s.what.row().needs.stages)) {
+        out.route = made_->route_launches[index];
+        return out;
+    }
+    if (out.kind == skeleton::row) {
+        out.row = made_->row_launches[index];
+        quantize_to(out.row, s.chain);
+        if (void* data = activation(s.chain, format::fp8_group)) {  // its scales lie behind
+            const std::int64_t values = std::int64_t{out.row.rows} * out.row.k;
+            out.row.fp8_group = {data, static_cast<std::byte*>(data) + values};
+        }
+        return out;
+    }
+    const product_problem& what = s.what.product();
+    const stored_group& head = made_->groups[index];
+    const auto fill = [&](auto& a) {
+        a.x = head.x != nullptr ? head.x : activation(s.chain, what.needs.activation);
+        a.x_bytes = head.x_bytes;
+        a.ids = head.ids;
+        a.ids_nb1 = head.ids_nb1;
+        a.k = head.k;
+        a.columns = head.columns;
+        a.slots = head.slots;
+        a.x_slots = head.x_slots;
+        a.members = head.members;
+        for (std::int32_t m = 0; m < head.members; ++m) {
+            const stored_member& stored =
+                made_->members[static_cast<std::size_t>(head.first_member + m)];
+            a.member[m] = stored.args;
+            if (stored.makes >= 0) quantize_to(a.member[m], stored.makes);
+        }
+    };
+    if (out.kind == skeleton::matmul) {
+        fill(out.matmul);
+        out.matmul.x_rows = head.x_rows;
+        out.matmul.experts = head.experts;
+        out.matmul.tiles = head.bands;
+        return out;
+    }
+    fill(out.matvec);
+    out.matvec.norm_weight = head.norm_weight;
+    out.matvec.norm_f32 = head.norm_f32;
+    if (makes_norm(what)) out.matvec.norm_q8_1 = activation(s.chain, format::q8_1);
+    out.matvec.eps = head.eps;
+    out.matvec.combined = head.combined;
+    out.matvec.routing = head.routing;
+    out.matvec.slot_weights = head.slot_weights;
+    out.matvec.band_rows = s.band_rows;
+    out.matvec.bands = head.bands;
+    out.matvec.weights_early = true;  // weights alone become members
+    return out;
+}
+
+status plan::launchable(const step& s, std::int32_t missing, int node,
+                        const void* workspace) const noexcept {
+    const void* kernel = made_->rows.kernels == nullptr ? nullptr : made_->rows.kernels[s.row];
+    if (kernel == nullptr || made_->rows.launch == nullptr)
+        return failure(status_code::no_kernel,
+                       "node %d: row %d of the %s table has no code here: link its instances "
+                       "(Catena's own build has all with CATENA_WEIGHTS=all and CATENA_EVERY_ROW)",
+                       node, s.row, made_->rows.target->name);
+    if (workspace_bytes() > 0 && workspace == nullptr)
+        return failure(status_code::invalid_argument,
+                       "node %d: the workspace is null; the plan needs %lld bytes", node,
+                       static_cast<long long>(workspace_bytes()));
+    if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_alignment != 0)
+        return failure(status_code::invalid_argument,
+                       "node %d: the workspace at %p is not aligned to %d bytes", node, workspace,
+                       static_cast<int>(workspace_alignment));
+    if (missing >= 0)
+        return failure(status_code::invalid_argument,
+                       "node %d: an operand of node %d has no address (tensor::data is null): plan "
+                       "the graph after allocating it",
+                       node, missing);
+    return {};
+}
+
+status plan::launch(int i, void* stream, void* workspace, const observer* watch) const noexcept {
+    if (i < 0 || i >= size())
+        return failure(status_code::invalid_argument,
+                       "node %d is not in the plan, which has %d nodes", i, size());
+    const std::int32_t first = made_->first_step_at[static_cast<std::size_t>(i)];
+    const std::int32_t end = made_->first_step_at[static_cast<std::size_t>(i) + 1];
+    for (std::int32_t n = first; n < end; ++n)
+        if (status s = launchable(made_->steps[static_cast<std::size_t>(n)],
+                                  made_->args[static_cast<std::size_t>(n)].missing, i, workspace);
+            !s.ok())
+            return s;
+    for (std::int32_t n = first; n < end; ++n) {
+        const status result = watch == nullptr ? launch_step(n, stream, workspace)
+                                               : launch_watched(n, stream, workspace, *watch);
+        if (!result.ok()) return result;
+    }
+    return {};
+}
+
+status plan::launch_step(int n, void* stream, void* workspace) const noexcept {
+    const step& s = made_->steps[static_cast<std::size_t>(n)];
+    const step_args a = args(n, workspace);
+    return made_->rows.launch(made_->rows.kernels[s.row], s.config, a.data(), a.size(), stream);
+}
+
+status plan::launch_watched(int n, void* stream, void* workspace,
+                            const observer& watch) const noexcept {
+    const std::string row = row_name(made_->rows, made_->steps[static_cast<std::size_t>(n)].row);
+    const launch_event event{this, n, row.c_str(), stream};
+    if (watch.before != nullptr) watch.before(event, watch.user);
+    const status result = launch_step(n, stream, workspace);
+    if (watch.after != nullptr) watch.after(event, result, watch.user);
+    return result;
+}
+
+}  // namespace CATENA_NAMESPACE

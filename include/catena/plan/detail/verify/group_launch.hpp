@@ -1,0 +1,272 @@
+// A group's step, read off the arguments with which it is launched and the computation of its row,
+// as kernel/args.hpp says what the skeletons of matmuls do with them.
+#pragma once
+
+#include "catena/plan/detail/verify/limits.hpp"
+#include "catena/plan/detail/verify/routing_launch.hpp"
+
+#include <cstdint>
+
+namespace CATENA_NAMESPACE::proof {
+
+class group_launch : public routing_launch {
+  public:
+    using routing_launch::routing_launch;
+
+    void run(const step& s, const row& r, const step_args& a, std::int32_t stream) {
+        if (a.kind == skeleton::matvec) begin_group(s, r, a.matvec, stream);
+        if (a.kind == skeleton::matmul) begin_group(s, r, a.matmul, stream);
+    }
+
+  private:
+    static const matvec_args* matvec_of(const matvec_args& a) { return &a; }
+    static const matvec_args* matvec_of(const matmul_args&) { return nullptr; }
+    static std::int64_t x_rows_of(const matvec_args& a, std::int64_t tokens) {
+        return has_experts(a) ? tokens * a.x_slots : a.columns;
+    }
+    static std::int64_t x_rows_of(const matmul_args& a, std::int64_t) { return a.x_rows; }
+
+    template <class Args>
+    void begin_group(const step& s, const row& r, const Args& a, std::int32_t stream) {
+        begin(stream, beyond(s, r, a));
+        if (!wrong) run_group(s, r, a);
+    }
+
+    template <class Args>
+    void run_group(const step& s, const row& r, const Args& a) {
+        const product_computation& c = r.computes.product();
+        const matvec_args* const few = matvec_of(a);
+        const bool sums = few != nullptr && few->combined;
+        const std::int64_t tokens = !has_experts(a) ? 1
+                                    : sums          ? a.columns
+                                                    : quotient(a.columns, a.slots);
+        const std::int64_t rows = x_rows_of(a, tokens);
+        value ids = single(own_number);
+        if (few != nullptr && few->routing.tokens > 0) {  // no other block reads what one writes
+            if (few->routing.ids != a.ids)
+                fail("are not those that the launch finds", address_of(a.ids), "the ids");
+            ids = route(few->routing);
+        } else if (a.ids != nullptr) {
+            aligned(address_of(a.ids), 4, "the ids");
+            if (tokens > 1) aligned(static_cast<std::uint64_t>(a.ids_nb1), 4, "the ids");
+            const region r4 = rows_at(a.ids, a.slots, tokens, a.ids_nb1);
+            ids = read_at(r4, "the ids");
+        }
+        const value x = few != nullptr ? x_of_matvec(c, *few, rows) : x_of(c, a, rows);
+        for (std::int32_t i = 0; i < a.members && !wrong; ++i)
+            run_member(r, a, a.member[i], x, ids, tokens, sums);
+        if (!wrong) check_bands(s, r, a);
+    }
+
+    template <class Args>
+    value x_of(const product_computation& c, const Args& a, std::int64_t rows) {
+        if (c.activation == format::f32) return f32_rows(a, rows);
+        const bool fp8 = c.activation == format::fp8_group;
+        const bool in_blocks = !fp8 && c.activation != format::q8_1;  // rows of a block together
+        if (!in_blocks && rows > 1 && a.x_bytes != (fp8 ? a.k : q8_1_row_bytes(a.k)))
+            fail("has rows at other distances than they were written",
+                 static_cast<std::uint64_t>(a.x_bytes), "the activation");
+        return activation(a.x, c.activation, a.k, rows);
+    }
+    template <class Args>
+    value f32_rows(const Args& a, std::int64_t rows) {
+        aligned(address_of(a.x), 16, "the activation");
+        if (rows > 1) aligned(static_cast<std::uint64_t>(a.x_bytes), 16, "the activation");
+        return read_at(rows_at(a.x, a.k, rows, a.x_bytes), "the activation");
+    }
+    value x_of_matvec(const product_computation& c, const matvec_args& a, std::int64_t rows) {
+        if (!has_norm(c.stages)) return x_of(c, a, rows);
+        value v = f32_rows(a, rows);
+        if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is
+        v = times(normed(term::rms_norm, v, a.eps, a.k),
+                  of_rows(vector(a.norm_weight, a.k, 16, "the norm's weight"), a.k, rows));
+        if (a.norm_f32 != nullptr)  // by a block that reads nothing but x
+            write(rows_at(a.norm_f32, a.k, rows, 4 * a.k), v, "the norm", reads.size());
+        if (a.norm_q8_1 != nullptr) quantize(a.norm_q8_1, format::q8_1, v, a.k, rows);
+        const bool wanted = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
+        if (wanted && c.emits.empty()) fail("is not written by its row", 0, "the norm");
+        return v;
+    }
+
+    template <class Args>
+    void run_member(const row& r, const Args& a, const matvec_member& m, const value& x,
+                    const value& ids, std::int64_t tokens, bool sums) {
+        const product_computation& c = r.computes.product();
+        const std::size_t own_reads = reads.size();  // other members have other threads
+        const bool picked = m.experts > 0, beside = has_experts(a) && !picked;
+        if (picked && !has_experts(a)) fail("stands behind dense ones", 0, "an expert matrix");
+        if (picked && a.ids == nullptr && (a.x_slots != a.slots || tokens % m.experts != 0))
+            fail("has not a matrix for each token", 0, "an expert matrix");
+        if (beside && (tokens != 1 || a.x_slots != 1))
+            fail("stands beside experts of several tokens", 0, "a dense matrix");
+        if (!c.weights.has(m.type))
+            fail("is of a format that its row does not have", 0, "a matrix");
+        const std::int64_t columns = picked   ? std::int64_t{a.slots} * tokens
+                                     : beside ? 1
+                                              : a.columns;
+        multiplied p;
+        p.type = m.type;
+        p.row_bytes = m.row_bytes;
+        p.k = a.k;
+        p.rows = m.rows;
+        p.x = x.hash;
+        if (picked) {
+            p.experts = m.experts;
+            p.expert_bytes = m.expert_bytes;
+            p.x_slots = a.x_slots;
+            p.ids = ids.hash;
+        }
+        const auto product = [&](const void* weight, const float* scales) {
+            const std::uint64_t at = address_of(weight);
+            aligned(at, copy_of(r.policy) == copy_method::plain ? 2 : 16, "a weight");
+            early.push_back({bytes_at(at, std::uint64_t(m.weight_bytes)), "a weight", false});
+            multiplied own = p;
+            own.weight = at;
+            if (scales != nullptr) {
+                own.scale_rows = m.scale_rows;
+                own.scale_values = m.scale_values;
+                own.scale_stride = m.scale_stride;
+                own.scales_of_matrix = m.scales;
+                aligned(address_of(scales), 4, "a weight's scales");
+                own.scales = read_at(own.scales_at(scales), "a weight's scales").hash;
+            }
+            return single(own.hash());
+        };
+        const auto uses = [&](epilogue_part part) {
+            if (!c.epilogue.has(part)) fail("is nothing that its row can do", 0, "an epilogue");
+        };
+        value v = times(product(m.weight, m.weight_scale), m.scale), up;
+        if (m.scale != 1) uses(epilogue_part::scale);
+        const bool pair = m.up != nullptr;
+        if (pair) up = product(m.up, m.up_scale), uses(epilogue_part::glu);
+        if (m.factor != nullptr) {
+            uses(epilogue_part::factor);
+            const auto factor = [&](const float* f) {
+                return m.factor_step == 0 ? number(f, m.rows * columns, "a factor")
+                                          : of_experts(m, f, ids, columns, tokens);
+            };
+            v = times(v, factor(m.factor));
+            if (pair && m.up_factor != nullptr) up = times(up, factor(m.up_factor));
+        }
+        const auto bias = [&](const float* b) {
+            uses(epilogue_part::bias);
+            aligned(address_of(b), 4, "a bias");
+            if (!picked || m.bias_nb1 == 0)
+                return of_rows(vector(b, m.rows, 4, "a bias"), m.rows, columns);
+            aligned(static_cast<std::uint64_t>(m.bias_nb1), 4, "a bias");
+            const value all = read_at(rows_at(b, m.rows, m.experts, m.bias_nb1), "a bias");
+            return single(hash_of(term::picked, all.hash, ids.hash));
+        };
+        if (m.bias != nullptr) v = plus(v, bias(m.bias));
+        if (pair && m.up_bias != nullptr) up = plus(up, bias(m.up_bias));
+        if (pair) {
+            v = gated(m.function, v, up, m.alpha, m.limit);
+        } else if (m.function != gate_function::none) {
+            uses(epilogue_part::act);
+            v = function_of(m.function, v, {m.alpha, m.limit});
+        }
+        if (m.own.function != gate_function::none) {
+            uses(epilogue_part::own);
+            v = function_of(m.own.function, v, m.own.with);
+        }
+        if ((is_own(m.function) || is_own(m.own.function)) && !c.own)
+            fail("is nothing that its row can do", 0, "an own op");
+        std::int64_t n2 = picked ? tokens : 1, n1 = picked ? a.slots : columns;
+        if (sums) {
+            uses(epilogue_part::combine);
+            v = sum_of_slots(a, v, m.rows, tokens);
+            n1 = 1;
+        }
+        const auto lies = [&](const float* at, std::int64_t nb1, std::int64_t nb2,
+                              const char* name) {
+            aligned(address_of(at), 4, name);
+            if (n1 > 1) aligned(static_cast<std::uint64_t>(nb1), 4, name);
+            if (n2 > 1) aligned(static_cast<std::uint64_t>(nb2), 4, name);
+            return rows_at(at, m.rows, n1, nb1, n2, nb2);
+        };
+        if (m.residual != nullptr) {
+            uses(epilogue_part::residual);
+            const region where = lies(m.residual, m.residual_nb1, m.residual_nb2, "a residual");
+            v = plus(v, read_at(where, "a residual", true));
+        }
+        if (m.dst != nullptr)
+            write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result", own_reads);
+        const std::int64_t quantized_rows = sums ? tokens : columns;
+        const bool few = r.computes.kind() == skeleton::matvec;
+        const format_set writes = !c.epilogue.has(epilogue_part::quantize) ? format_set{}
+                                  : few
+                                      ? format_set::of(format::q8_1)
+                                      : format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 |
+                                            format::bf16_mma | format::f16_mma;
+        store_quantized(writes, m, v, m.rows * quantized_rows, m.rows);
+    }
+
+    /// The factor of each column's expert, for all rows of the column.
+    value of_experts(const matvec_member& m, const float* f, const value& ids, std::int64_t columns,
+                     std::int64_t tokens) {
+        if (m.factor_step != 1 || m.experts == 0)
+            fail("do not lie one behind the other", 0, "factors");
+        aligned(address_of(f), 4, "factors");
+        const value all =
+            of_rows(read_at(rows_at(f, m.experts, 1, 0), "factors"), m.experts, tokens);
+        spreading over;
+        over.add(m.rows, true);
+        over.add(columns, false);
+        return over.of(single(hash_of(term::picked, all.hash, ids.hash)));
+    }
+    value sum_of_slots(const matmul_args&, const value& v, std::int64_t, std::int64_t) { return v; }
+    value sum_of_slots(const matvec_args& a, value v, std::int64_t rows, std::int64_t tokens) {
+        if (a.slot_weights != nullptr) {
+            aligned(address_of(a.slot_weights), 4, "the slots' weights");
+            const value w =
+                read_at(rows_at(a.slot_weights, a.slots * tokens, 1, 0), "the slots' weights");
+            spreading over;
+            over.add(rows, true);
+            over.add(a.slots * tokens, false);
+            v = times(v, over.of(w));
+        }
+        value sum = slot_of(v, rows, a.slots, tokens, 0);
+        for (std::int64_t i = 1; i < a.slots; ++i)
+            sum = plus(sum, slot_of(v, rows, a.slots, tokens, i));
+        return sum;
+    }
+
+    /// Bands follow each other, and the launch has a block for each.
+    void check_bands(const step& s, const row&, const matvec_args& a) {
+        std::int64_t first = 0, blocks = 0, by_ids = 0;
+        for (std::int32_t i = 0; i < a.members; ++i) {
+            const matvec_member& m = a.member[i];
+            const std::int64_t own = band_results(a, m);
+            if (m.first_band != first || own <= 0)
+                return fail("do not follow each other", static_cast<std::uint64_t>(m.first_band),
+                            "bands");
+            const std::int64_t bands = (m.rows + own - 1) / own;
+            first += bands;
+            const bool picked = m.experts > 0;
+            if (!has_experts(a) || picked) by_ids += bands;
+            blocks += bands * (picked ? a.columns : 1);
+        }
+        const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
+        const bool writes = writes_norm || a.routing.tokens > 0;
+        const std::int64_t all = blocks * s.config.cluster + (writes ? 1 : 0);
+        if (by_ids != a.bands || all != s.config.blocks)
+            fail("do not have all bands", s.config.blocks, "its blocks");
+    }
+    void check_bands(const step& s, const row& r, const matmul_args& a) {
+        std::int64_t first = 0;
+        for (std::int32_t i = 0; i < a.members; ++i) {
+            const matvec_member& m = a.member[i];
+            const std::int64_t own = tile_rows(r.policy.matmul()) / (m.up != nullptr ? 2 : 1);
+            if (m.first_band != first || own <= 0)
+                return fail("do not follow each other", static_cast<std::uint64_t>(m.first_band),
+                            "tiles");
+            first += (m.rows + own - 1) / own;
+        }
+        const std::int64_t wide = r.policy.matmul().columns;
+        const std::int64_t times = has_experts(a) ? a.experts : (a.columns + wide - 1) / wide;
+        if (first != a.tiles || first * times * s.config.cluster != s.config.blocks)
+            fail("do not have all tiles", s.config.blocks, "its blocks");
+    }
+};
+
+}  // namespace CATENA_NAMESPACE::proof

@@ -1,0 +1,153 @@
+// The record of one launch on symbolic memory: what it reads, what it writes, what it quantizes
+// into the workspace, and the first thing that is wrong with it.
+#pragma once
+
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/row.hpp"
+#include "catena/plan/detail/verify/fault.hpp"
+#include "catena/plan/detail/verify/graph.hpp"
+#include "catena/plan/step.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace CATENA_NAMESPACE::proof {
+
+/// A quantized activation in the workspace.
+struct slot_content {
+    std::uint64_t begin = 0, end = 0;  ///< bytes of the workspace
+    value what;
+    format layout = format::unknown;
+    std::int64_t k = 0, rows = 0;  ///< elements of a row, and rows, as they were quantized
+    std::int32_t stream = 0;
+};
+
+/// Something that a step reads or writes in the engine's memory.
+struct touched {
+    region where;
+    const char* name = "";
+    bool by_element = false;  ///< a result that goes with it has its threads: each reads an element
+                              ///< before it writes that of the result
+};
+
+struct result_of_step {
+    region where;
+    value what;
+    const char* name = "";
+    std::size_t first_read = 0, end_read = 0;  ///< the reads that go with it
+};
+
+/// What one launch reads and writes.
+class launch_record {
+  public:
+    launch_record(const memory& there, const std::vector<written>& writes,
+                  const std::vector<slot_content>& workspace, std::uint64_t workspace_at)
+        : there_(there), writes_(writes), workspace_(workspace), workspace_at_(workspace_at) {}
+
+    std::vector<touched> reads;
+    std::vector<result_of_step> results;
+    std::vector<touched> early;  ///< what it may read before the kernels before it are done
+    std::vector<slot_content> quantized;    ///< what it writes into the workspace
+    std::vector<slot_content> activations;  ///< what it reads there
+    fault wrong;                            ///< the first
+
+  protected:
+    /// Begins with the next launch, on one of the engine's streams. It is replayed only if it is
+    /// none that its kernel cannot do.
+    void begin(std::int32_t stream, const fault& beyond_its_kernel) {
+        stream_ = stream;
+        reads.clear(), results.clear(), early.clear(), quantized.clear(), activations.clear();
+        wrong = beyond_its_kernel;
+    }
+
+    void fail(const char* why, std::uint64_t byte, const char* operand) {
+        if (!wrong) wrong = {why, byte, operand};
+    }
+
+    static region bytes_at(std::uint64_t at, std::uint64_t bytes) {
+        region out(at, 1);
+        out.add(static_cast<std::int64_t>(bytes), 1);
+        return out;
+    }
+
+    void aligned(std::uint64_t address, std::uint64_t to, const char* name) {
+        if (address % to != 0) fail("is misaligned", address, name);
+    }
+
+    value read_at(const region& r, const char* name, bool by_element = false) {
+        reads.push_back({r, name, by_element});
+        return read(r);
+    }
+    value read(const region& r) const { return proof::read(there_, writes_, r); }
+
+    value vector(const float* p, std::int64_t k, std::uint64_t alignment, const char* name) {
+        aligned(address_of(p), alignment, name);
+        return read_at(rows_at(p, k, 1, 0), name);
+    }
+    value number(const float* p, std::int64_t elements, const char* name) {
+        return of_all(vector(p, 1, 4, name), elements);
+    }
+
+    /// A result, with which all reads go from `first_read` on that were made so far.
+    void write(const region& r, const value& v, const char* name, std::size_t first_read) {
+        results.push_back({r, v, name, first_read, reads.size()});
+    }
+
+    void quantize(const void* to, format layout, const value& v, std::int64_t k,
+                  std::int64_t rows) {
+        if (to == nullptr) return;
+        aligned(address_of(to), 16, "a quantized result");
+        slot_content c;
+        c.begin = address_of(to) - workspace_at_;
+        c.end = c.begin + static_cast<std::uint64_t>(rows * activation_row_bytes(layout, k));
+        c.what = v;
+        c.layout = layout;
+        c.k = k;
+        c.rows = rows;
+        c.stream = stream_;
+        quantized.push_back(c);
+    }
+
+    /// The activation at an address of the workspace, as rows of k.
+    value activation(const void* x, format layout, std::int64_t k, std::int64_t rows) {
+        const char* const name = "the activation";
+        aligned(address_of(x), 16, name);
+        const std::uint64_t at = address_of(x) - workspace_at_;
+        for (const slot_content& c : workspace_) {
+            if (c.begin != at) continue;
+            // Row after row: rows that need no padding lie as one long row does.
+            const bool in_rows = layout == format::q8_1 || layout == format::fp8_group;
+            const auto whole = [layout](std::int64_t n) {
+                return stored_elements(layout, n) == n && n % info(layout).block_elements == 0;
+            };
+            const bool cut = c.k == k || (in_rows && whole(c.k) && whole(k));
+            if (c.layout != layout || !cut || c.rows * c.k != rows * k)
+                fail("lies in the workspace otherwise than it is read", at, name);
+            activations.push_back(c);
+            return c.what;
+        }
+        fail("is not, or no longer, in the workspace", at, name);
+        return {};
+    }
+
+    /// What both skeletons write into the workspace, each in its own pointer.
+    template <class Args>
+    void store_quantized(format_set writes, const Args& a, const value& v, std::int64_t values,
+                         std::int64_t k) {
+        for (const layout_field<Args>& f : layout_fields<Args>) {
+            const void* const to = a.*f.to;
+            if (to == nullptr) continue;
+            if (!writes.has(f.layout)) fail("is not written by its row", 0, name(f.layout));
+            if (k > 0) quantize(to, f.layout, v, k, quotient(values, k));
+        }
+    }
+
+  private:
+    const memory& there_;
+    const std::vector<written>& writes_;
+    const std::vector<slot_content>& workspace_;
+    const std::uint64_t workspace_at_;
+    std::int32_t stream_ = 0;
+};
+
+}  // namespace CATENA_NAMESPACE::proof

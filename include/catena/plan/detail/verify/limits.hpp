@@ -1,0 +1,295 @@
+// What the kernel of a table row can be launched with, as kernel/args.hpp and kernel/layout.hpp
+// say. A launch beyond that leaves results unwritten, or reads what is not there, whatever the
+// values are.
+#pragma once
+
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/row.hpp"
+#include "catena/plan/detail/verify/fault.hpp"
+#include "catena/plan/step.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace CATENA_NAMESPACE::proof {
+
+/// Rules that a launch keeps, or the first that it breaks.
+class launch_rules {
+  public:
+    explicit launch_rules(const step& s) : config_(s.config) {}
+
+    fault broken;
+
+    void must(bool holds, const char* why, std::int64_t have, const char* operand) {
+        if (!holds && !broken) broken = {why, static_cast<std::uint64_t>(have), operand};
+    }
+    void multiple(std::int64_t n, std::int64_t of, const char* operand) {
+        must(n % of == 0, "are no multiple of what its kernel takes together", n, operand);
+    }
+    void at_most(std::int64_t n, std::int64_t most, const char* operand) {
+        must(n <= most, "are more than its kernel can do", n, operand);
+    }
+
+    /// A block has `width` times the threads of the policy, 1 to `widest`, and room in shared
+    /// memory; a cluster of `most` blocks at most has them together.
+    void block(std::int64_t threads, int widest, std::int64_t shared, int most) {
+        must(config_.threads % threads == 0 && config_.threads / threads >= 1 &&
+                 config_.threads / threads <= static_cast<std::uint32_t>(widest),
+             "are not those of its kernel", config_.threads, "its threads");
+        must(config_.shared_bytes >= shared, "is too little for its kernel", config_.shared_bytes,
+             "its shared memory");
+        must(config_.cluster >= 1 && (config_.cluster == 1 || config_.cluster <= unsigned(most)),
+             "has more blocks than its kernel shares work among", config_.cluster, "its cluster");
+    }
+    std::int64_t cluster() const { return config_.cluster; }
+    std::int64_t width(int threads) const { return config_.threads / unsigned(threads); }
+
+  private:
+    const launch_config& config_;
+};
+
+/// Elements that share a scale, of everything that is quantized to int8.
+inline constexpr std::int64_t scaled_together = 32;
+
+/// Does a row step write an activation into the workspace, in a layout of int8 or of a matmul?
+inline bool quantizes_blocks(const row_args& a) {
+    return std::any_of(std::begin(layout_fields<row_args>), std::end(layout_fields<row_args>),
+                       [&a](const layout_field<row_args>& f) { return a.*f.to != nullptr; });
+}
+
+/// An activation row is made of whole norm rows, or a norm row of whole activation rows.
+inline void limit_activation(launch_rules& rules, const row_args& a) {
+    if (a.fp8_group.data != nullptr) rules.multiple(a.k, 128, "values of a scale");
+    if (!quantizes_blocks(a)) return;
+    rules.must(a.quant_k > 0, "has no elements", a.quant_k, "an activation row");
+    if (rules.broken) return;
+    rules.multiple(a.k, scaled_together, "elements of a row");
+    rules.multiple(a.quant_k, scaled_together, "elements of an activation row");
+    rules.must(a.quant_k % a.k == 0 || a.k % a.quant_k == 0, "is cut within a norm row", a.quant_k,
+               "an activation row");
+    rules.multiple(std::int64_t{a.rows} * a.k, a.quant_k, "values");
+    if (a.q8_1 != nullptr)
+        rules.must(a.quant_blocks * scaled_together == stored_elements(format::q8_1, a.quant_k),
+                   "is padded otherwise than it is read", a.quant_blocks, "an activation row");
+}
+
+/// A row step writes nothing that no node of an engine makes, nor norms as none does.
+inline void limit_meaning(launch_rules& rules, const row_computation& c, const row_args& a) {
+    const bool others = a.int8_token.data != nullptr || a.fp8_tensor.data != nullptr ||
+                        a.fp8_token.data != nullptr || a.mxfp8.data != nullptr ||
+                        a.mxfp4.data != nullptr || a.nvfp4.data != nullptr ||
+                        a.int8_sums != nullptr;
+    rules.must(!others && !a.one_plus_weight && a.f16 == nullptr && a.bf16 == nullptr &&
+                   !c.stages.has(stage_kind::l2_norm),
+               "is nothing that an engine's node computes", 0, "its result");
+    rules.must(a.next_weight == nullptr ||
+                   c.stages.has(stage_kind::next_norm) == c.stages.has(stage_kind::mul_next_weight),
+               "is nothing that its row can do", 0, "the second norm");
+    const bool experts = c.stages.has(stage_kind::combine) && a.experts.results != nullptr;
+    rules.must(!experts || a.n1 == a.rows, "do not lie one behind the other", a.n1, "tokens");
+}
+
+inline fault beyond(const step& s, const row& r, const row_args& a) {
+    const row_policy& p = r.policy.row();
+    launch_rules rules(s);
+    rules.block(p.threads, 1, row_shared_bytes(r.computes.row(), p), 1);
+    rules.must(a.k > 0, "has no elements", a.k, "a row");
+    if (p.values > 0)
+        rules.at_most(a.k, std::int64_t{p.threads / rows_of_block(p)} * p.values,
+                      "elements of a row");
+    if (p.vector) rules.multiple(a.k, 4, "elements of a row");
+    limit_activation(rules, a);
+    limit_meaning(rules, r.computes.row(), a);
+    return rules.broken;
+}
+
+inline fault beyond(const step& s, const row& r, const heads_args& a) {
+    const row_policy& p = r.policy.row();
+    const row_computation& c = r.computes.row();
+    launch_rules rules(s);
+    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
+    rules.must(a.members >= 1 && a.members <= max_head_members, "are none or too many", a.members,
+               "values with heads");
+    if (rules.broken) return rules.broken;
+    std::int64_t rows = 0;
+    for (std::int32_t i = 0; i < a.members; ++i) {
+        const head_member& m = a.member[i];
+        rules.must(m.first_row == rows, "are not behind those of the values before", m.first_row,
+                   "heads");
+        rows += std::int64_t{m.heads} * a.tokens;
+        rules.must(m.k > 0 && m.heads > 0 && a.tokens > 0, "has no elements", m.k, "a head");
+        rules.at_most(m.k, head_values(p), "elements of a head");
+        if (p.vector) rules.multiple(m.k, 4, "elements of a head");
+        rules.must(m.f32 == nullptr || c.emits.has(format::f32), "is not written by its row", 0,
+                   "f32");
+        const bool turns = a.turn.dims > 0 && a.turn.dims % 2 == 0 && a.turn.first >= 0 &&
+                           a.turn.first % 2 == 0 && a.turn.first + a.turn.dims <= m.k;
+        rules.must(!m.turned || (turns && c.stages.has(stage_kind::rope)),
+                   "are nothing that its row turns", a.turn.dims, "pairs of a head");
+        rules.must(!m.normed || c.stages.has(stage_kind::rms_norm),
+                   "is nothing that its row can do", 0, "the norm of a head");
+        if (m.cache == nullptr) continue;
+        const bool stores = c.stages.has(stage_kind::store) && c.emits.has(m.cache_type) &&
+                            m.cache_type != format::unknown;
+        rules.must(stores, "is nothing that its row stores", static_cast<int>(m.cache_type),
+                   "the format of a cache");
+        if (stores) rules.multiple(m.k, info(m.cache_type).block_elements, "elements of a head");
+        rules.must(m.cache_rows > 0, "has no rows", m.cache_rows, "a cache");
+    }
+    rules.must(rows == a.rows, "are not those of all values", a.rows, "its heads");
+    const std::int64_t in_block = rows_of_block(p);
+    rules.must(std::int64_t{s.config.blocks} == (rows + in_block - 1) / in_block,
+               "do not have all heads", s.config.blocks, "its blocks");
+    return rules.broken;
+}
+
+/// A routing of up to `most` experts, by a row with these stages.
+inline void limit_routing(launch_rules& rules, const route_args& a, stage_set stages,
+                          std::int64_t most) {
+    const routing_numbers& n = a.numbers;
+    rules.must(a.experts > 0 && a.tokens > 0, "are none", a.experts, "experts");
+    rules.at_most(a.experts, most, "experts");
+    rules.must(n.chosen > 0 && n.chosen <= a.experts, "are not there", n.chosen, "chosen experts");
+    rules.at_most(n.chosen, max_chosen, "chosen experts");
+    rules.must(n.groups > 0 && n.groups_chosen > 0 && n.groups_chosen <= n.groups, "are not there",
+               n.groups_chosen, "groups of experts");
+    rules.at_most(n.groups, max_groups, "groups of experts");
+    if (rules.broken) return;
+    rules.multiple(a.experts, n.groups, "experts");
+    rules.must(n.groups == 1 || a.experts >= 2 * n.groups, "have one expert each", n.groups,
+               "groups of experts");
+    const bool weighs = n.soft_max_chosen || n.normalized || n.scale != 1;
+    rules.must((n.score == scoring::none || stages.has(stage_kind::score)) &&
+                   (!weighs || stages.has(stage_kind::weigh)),
+               "are nothing that its row makes", 0, "weights");
+}
+
+inline fault beyond(const step& s, const row& r, const route_args& a) {
+    const row_policy& p = r.policy.row();
+    const row_computation& c = r.computes.row();
+    launch_rules rules(s);
+    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
+    limit_routing(rules, a, c.stages, routed_experts(p));
+    if (rules.broken) return rules.broken;
+    rules.must(s.config.blocks == static_cast<std::uint32_t>(a.tokens), "do not have all tokens",
+               s.config.blocks, "its blocks");
+    return rules.broken;
+}
+
+/// What a member's matrices are: in the tensor's bytes, behind the matrices that ids pick, with
+/// scales for whole pieces of its rows.
+template <class Args>
+void limit_member(launch_rules& rules, const Args& a, const matvec_member& m,
+                  std::int64_t scale_unit) {
+    const std::int64_t others = m.experts > 0 ? m.experts - 1 : 0;
+    const std::int64_t bytes =
+        others * m.expert_bytes + (m.rows - std::int64_t{1}) * m.row_bytes + row_bytes(m.type, a.k);
+    rules.must(m.rows > 0 && m.weight_bytes >= bytes, "has bytes that are not read", m.weight_bytes,
+               "a matrix");
+    rules.multiple(a.k, info(m.type).block_elements, "elements of a weight row");
+    if (m.weight_scale == nullptr) return;
+    rules.must(m.scale_rows > 0 && m.scale_values > 0, "are of no values", 0, "scales");
+    if (!rules.broken && m.scale_values != a.k)
+        rules.multiple(m.scale_values, scale_unit, "values of a scale");
+}
+
+inline bool quantizes(const matvec_args&, const matvec_member& m) { return m.q8_1 != nullptr; }
+inline bool quantizes(const matmul_args&, const matvec_member& m) {
+    return m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr || m.bf16_mma != nullptr ||
+           m.f16_mma != nullptr;
+}
+
+/// Ids pick one of the slots of whole tokens; members with one matrix stand behind all others.
+template <class Args>
+void limit_columns(launch_rules& rules, const Args& a) {
+    rules.must(a.k > 0 && a.columns > 0 && a.slots > 0, "are none", a.columns, "its columns");
+    rules.must(a.x_slots == 1 || a.x_slots == a.slots, "are neither one nor all", a.x_slots,
+               "slots of the activation");
+    rules.must(a.members >= 1 && a.members <= max_members, "are none or too many", a.members,
+               "its matrices");
+    if (rules.broken) return;
+    for (std::int32_t i = 1; i < a.members; ++i)
+        rules.must(a.member[i].experts == 0 || a.member[i - 1].experts > 0,
+                   "stands behind one of a single matrix", i, "an expert matrix");
+}
+
+inline fault beyond(const step& s, const row& r, const matvec_args& a) {
+    const matvec_policy& p = r.policy.matvec();
+    launch_rules rules(s);
+    limit_columns(rules, a);
+    if (rules.broken) return rules.broken;
+    const bool experts = has_experts(a), makes = p.placement != norm_placement::producer;
+    rules.must(!experts || !makes, "stand in a launch that makes its norm", 0, "experts");
+    if (!experts) rules.at_most(a.columns, p.columns, "its columns");
+    if (a.combined) rules.at_most(a.slots, slots_added(p), "slots that are added up");
+    rules.must(!a.combined || experts, "are added up without experts", 0, "slots");
+    rules.must(p.routes == (a.routing.tokens > 0), "is nothing that its row does, or is missing", 0,
+               "the choice of experts");
+    if (p.routes) {
+        limit_routing(rules, a.routing, r.computes.product().stages, routed_experts(p));
+        rules.must(a.routing.tokens == 1 && experts && a.columns == a.slots &&
+                       a.slots == a.routing.numbers.chosen,
+                   "are not those of one token", a.columns, "its columns");
+    }
+    rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
+               "is written for several columns", a.columns, "the norm");
+    epilogue_set used;
+    if (a.combined) used = used | epilogue_part::combine;
+    for (std::int32_t i = 0; i < a.members; ++i) {
+        const matvec_member& m = a.member[i];
+        const std::int64_t own = band_results(a, m);
+        limit_member(rules, a, m, 8);
+        rules.must(!a.combined || m.experts > 0, "are added up in a matrix of all tokens", i,
+                   "slots");
+        if (a.combined) rules.at_most(own, max_finished_rows, "added-up results of a band");
+        rules.multiple(own, rules.cluster(), "results of a band");
+        rules.must(m.up == nullptr || p.rows % 2 == 0, "are nothing that its row can do", p.rows,
+                   "two matrices");
+        if (m.up != nullptr) rules.multiple(a.band_rows, 2, "rows of a band");
+        if (!quantizes(a, m)) continue;
+        used = used | epilogue_part::quantize;
+        rules.multiple(m.rows, scaled_together, "results");
+        rules.multiple(own, scaled_together, "results of a band");
+        rules.at_most(own, max_finished_rows, "quantized results of a band");
+    }
+    const std::int64_t width = std::max<std::int64_t>(rules.width(p.threads), 1);
+    matvec_policy wide = p;
+    wide.threads *= static_cast<int>(std::min<std::int64_t>(width, 64));
+    const std::int64_t columns = a.combined ? a.slots : experts ? 1 : a.columns;
+    const int widest = makes ? 1 : std::max(p.min_blocks, 1);
+    rules.block(p.threads, widest,
+                matvec_shared_bytes(wide, r.computes.product().weights, a.k, columns, used),
+                p.cluster);
+    rules.must((rules.cluster() & (rules.cluster() - 1)) == 0, "is no power of two",
+               rules.cluster(), "its cluster");
+    return rules.broken;
+}
+
+inline fault beyond(const step& s, const row& r, const matmul_args& a) {
+    const matmul_policy& p = r.policy.matmul();
+    const product_computation& c = r.computes.product();
+    launch_rules rules(s);
+    limit_columns(rules, a);
+    if (rules.broken) return rules.broken;
+    rules.block(p.threads, 1, matmul_shared_bytes(p, c.weights), p.cluster);
+    rules.must(rules.cluster() == 1 || !has_experts(a), "has the matrices of experts",
+               rules.cluster(), "its cluster");
+    if (c.activation == format::f32) rules.multiple(a.k, 32, "elements of a weight row");
+    if (c.activation == format::fp8_group) rules.multiple(a.k, 128, "elements of a weight row");
+    std::int64_t most = 0;
+    for (std::int32_t i = 0; i < a.members; ++i) {
+        const matvec_member& m = a.member[i];
+        most = std::max<std::int64_t>(most, m.experts);
+        limit_member(rules, a, m, 128);
+        if (!quantizes(a, m)) continue;
+        rules.multiple(m.rows, scaled_together, "results");
+        rules.multiple(tile_rows(p) / (m.up != nullptr ? 2 : 1), scaled_together,
+                       "results of a tile");
+    }
+    const bool parts = has_experts(a) && a.ids == nullptr;
+    rules.must(a.experts >= most && (!parts || std::int64_t{a.experts} * a.slots >= a.columns),
+               "are left out", a.experts, "matrices");
+    return rules.broken;
+}
+
+}  // namespace CATENA_NAMESPACE::proof

@@ -1,0 +1,232 @@
+// A row step, read off the arguments with which it is launched and the computation of its row, as
+// kernel/row.hpp says what a launch does with them.
+#pragma once
+
+#include "catena/plan/detail/verify/limits.hpp"
+#include "catena/plan/detail/verify/routing_launch.hpp"
+
+#include <cstdint>
+
+namespace CATENA_NAMESPACE::proof {
+
+class row_launch : public routing_launch {
+  public:
+    using routing_launch::routing_launch;
+
+    void run(const step& s, const row& r, const row_args& a, std::int32_t stream) {
+        begin(stream, beyond(s, r, a));
+        if (!wrong) run_row(s, r, a);
+    }
+
+    void run(const step& s, const row& r, const heads_args& a, std::int32_t stream) {
+        begin(stream, beyond(s, r, a));
+        for (std::int32_t i = 0; i < a.members && !wrong; ++i) run_heads(r, a, a.member[i]);
+    }
+
+    void run(const step& s, const row& r, const route_args& a, std::int32_t stream) {
+        begin(stream, beyond(s, r, a));
+        if (!wrong) route(a);
+    }
+
+  private:
+    /// One value of a launch of heads.
+    void run_heads(const row& r, const heads_args& a, const head_member& m) {
+        const std::size_t first_read = reads.size();
+        const bool vector = r.policy.row().vector;
+        const rows_of n{m.k, m.heads, a.tokens, 1};
+        const std::int64_t values = n.k * n.all();
+        value v = row_operand_at(n, m.x, {m.x_nb1, m.x_nb2, 0}, vector, "heads");
+        if (m.normed) v = normed(term::rms_norm, v, m.eps, n.k);
+        if (m.normed && m.weight != nullptr) {
+            early.push_back({rows_at(m.weight, n.k, 1, 0), "the weight of heads", false});
+            v = times(v, of_rows(this->vector(m.weight, n.k, vector ? 16 : 4, early.back().name),
+                                 n.k, n.all()));
+        }
+        if (m.turned) v = turned(v, a.turn, n.k, n.n1, positions(a), factors(a));
+        v = times(v, m.scale);
+        if (m.f32 != nullptr) {
+            const row_strides at{m.f32_nb1, m.f32_nb2, 0};
+            aligned_rows(n, m.f32, at, vector, "the result");
+            write(lies(n, m.f32, at), v, "the result", first_read);
+        }
+        if (m.cache == nullptr) return;
+        const format_info& f = info(m.cache_type);
+        const std::uint64_t unit = f.block_elements > 1 ? 2
+                                   : vector             ? 4 * std::uint64_t(f.block_bytes)
+                                                        : std::uint64_t(f.block_bytes);
+        aligned(address_of(m.cache), unit, "the cache");
+        aligned(static_cast<std::uint64_t>(m.cache_nb), unit, "rows of the cache");
+        region ids(address_of(m.cache_ids), m.ids_of_64_bits ? 8 : 4);
+        ids.add(a.tokens, m.ids_of_64_bits ? 8 : 4);
+        region cache(address_of(m.cache), f.block_bytes);
+        cache.add(quotient(n.k * n.n1, f.block_elements), f.block_bytes);
+        cache.add(m.cache_rows, m.cache_nb);
+        aligned(address_of(m.cache_ids), m.ids_of_64_bits ? 8 : 4, "numbers of rows");
+        const value numbers = read_at(ids, "numbers of rows");
+        write(cache, stored(read(cache), v, m.cache_type, numbers.hash, m.ids_of_64_bits),
+              "the cache", reads.size());
+        if (values == 0) fail("has no elements", 0, "heads");
+    }
+
+    std::uint64_t positions(const heads_args& a) {
+        aligned(address_of(a.positions), 4, "positions");
+        const bool four = a.turn.pairs == pairing::sections || a.turn.pairs == pairing::interleaved;
+        return read_at(rows_at(a.positions, a.tokens * std::int64_t{four ? 4 : 1}, 1, 0),
+                       "positions")
+            .hash;
+    }
+    std::uint64_t factors(const heads_args& a) {
+        if (a.factors == nullptr) return 0;
+        return vector(a.factors, a.turn.dims / 2, 4, "divisors of angles").hash;
+    }
+
+    struct rows_of {
+        std::int64_t k, n1, n2, n3;
+        std::int64_t all() const { return n1 * n2 * n3; }
+    };
+
+    region lies(const rows_of& n, const float* p, const row_strides& at) const {
+        return rows_at(p, n.k, n.n1, at.nb1, n.n2, at.nb2, n.n3, at.nb3);
+    }
+
+    void aligned_rows(const rows_of& n, const float* p, const row_strides& at, bool vector,
+                      const char* name) {
+        const std::uint64_t to = vector ? 16 : 4;
+        aligned(address_of(p), to, name);
+        if (n.n1 > 1) aligned(static_cast<std::uint64_t>(at.nb1), to, name);
+        if (n.n2 > 1) aligned(static_cast<std::uint64_t>(at.nb2), to, name);
+        if (n.n3 > 1) aligned(static_cast<std::uint64_t>(at.nb3), to, name);
+    }
+
+    value row_operand_at(const rows_of& n, const float* p, const row_strides& at, bool vector,
+                         const char* name) {
+        aligned_rows(n, p, at, vector, name);
+        return read_at(lies(n, p, at), name, true);
+    }
+
+    /// The sum over a token's experts. Weighted results are a value of their own, whose slots the
+    /// graph names; results that are not are named where they lie.
+    value slots_of(const expert_results& e, const rows_of& n, std::int64_t tokens) {
+        const auto rows = [&](std::int64_t first, std::int64_t slots) {
+            return rows_at(e.results + first * e.nb1 / 4, n.k, slots, e.nb1, tokens, e.nb2);
+        };
+        value weighted;
+        if (e.weights != nullptr) {
+            const value w =
+                read_at(rows_at(e.weights, 1, e.slots, e.weights_nb1, tokens, e.weights_nb2),
+                        "their weights");
+            spreading over;
+            over.add(n.k, true);
+            over.add(e.slots * tokens, false);
+            weighted = times(read(rows(0, e.slots)), over.of(w));
+        }
+        value sum;
+        for (std::int64_t s = 0; s < e.slots; ++s) {
+            const value one = read_at(rows(s, 1), "what experts made", true);
+            const value slot =
+                e.weights != nullptr ? slot_of(weighted, n.k, e.slots, tokens, s) : one;
+            sum = s == 0 ? slot : plus(sum, slot);
+        }
+        return sum;
+    }
+
+    value experts(const row_args& a, const rows_of& n, bool vector) {
+        const expert_results& e = a.experts;
+        const std::int64_t tokens = a.rows;
+        const std::uint64_t to = vector ? 16 : 4;
+        aligned(address_of(e.results), to, "what experts made");
+        if (e.slots > 1) aligned(static_cast<std::uint64_t>(e.nb1), to, "its slots");
+        if (tokens > 1) aligned(static_cast<std::uint64_t>(e.nb2), to, "its tokens");
+        const value sum = slots_of(e, n, tokens);
+        if (a.x == nullptr) return sum;
+        value shared = row_operand_at(n, a.x, a.x_at, vector, "a shared expert's result");
+        if (e.gate != nullptr) {
+            const value g = function_of(
+                gate_function::sigmoid,
+                read_at(rows_at(e.gate, 1, tokens, e.gate_nb), "a shared expert's gate"));
+            spreading over;
+            over.add(n.k, true);
+            over.add(tokens, false);
+            shared = times(shared, over.of(g));
+        }
+        return plus(sum, shared);
+    }
+
+    void run_row(const step& s, const row& r, const row_args& a) {
+        const row_computation& c = r.computes.row();
+        const bool joins = c.stages.has(stage_kind::join_residual);
+        const bool vector = r.policy.row().vector;
+        const std::int64_t outer = std::int64_t{a.n1} * a.n2;
+        const rows_of n{a.k, a.n1, a.n2, outer > 0 ? quotient(std::int64_t{a.rows}, outer) : 0};
+        if (n.all() != a.rows || a.rows <= 0) fail("are not n1 * n2 * n3", 0, "its rows");
+        const std::int64_t values = n.k * a.rows;
+        const std::uint64_t wide = vector ? 16 : 4;
+        value v;
+        if (c.stages.has(stage_kind::glu)) {
+            const value g = row_operand_at(n, a.gate, a.gate_at, vector, "the gate");
+            v = a.x == nullptr ? function_of(a.function, g, {a.alpha, a.limit})
+                               : gated(a.function, g, row_operand_at(n, a.x, a.x_at, vector, "x"),
+                                       a.alpha, a.limit);
+        } else {
+            v = c.stages.has(stage_kind::combine) && a.experts.results != nullptr
+                    ? experts(a, n, vector)
+                    : row_operand_at(n, a.x, a.x_at, vector, "x");
+            if (c.stages.has(stage_kind::scale)) v = times(v, a.x_scale);
+            if (c.stages.has(stage_kind::add_residual) && a.residual != nullptr)
+                v = plus(v, row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
+        }
+        const auto store_sum = [&] {
+            if (a.sum == nullptr || !c.stages.any(sum_stages)) return;
+            aligned_rows(n, a.sum, a.sum_at, vector, "the sum");
+            write(lies(n, a.sum, a.sum_at), v, "the sum", 0);
+        };
+        if (!joins) store_sum();
+        if (c.stages.any(stage_kind::rms_norm | stage_kind::layer_norm)) {
+            const term kind =
+                c.stages.has(stage_kind::rms_norm) ? term::rms_norm : term::layer_norm;
+            v = times(normed(kind, v, a.eps, n.k), a.norm_scale);
+        }
+        const auto weight = [&](const float* p, const char* name) {
+            const value w = of_rows(this->vector(p, n.k, wide, name), n.k, a.rows);
+            if (a.weight_early) early.push_back({rows_at(p, n.k, 1, 0), name, false});
+            return w;
+        };
+        if (c.stages.has(stage_kind::mul_weight) && a.weight != nullptr)
+            v = times(v, weight(a.weight, "the norm's weight"));
+        if (c.stages.has(stage_kind::add_bias) && a.bias != nullptr)
+            v = plus(v, of_rows(this->vector(a.bias, n.k, wide, "the norm's bias"), n.k, a.rows));
+        if (joins && a.residual != nullptr) {
+            v = plus(v, row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
+            if (a.sum_factor != nullptr)
+                v = times(v, number(a.sum_factor, values, "the sum's factor"));
+        }
+        if (c.stages.has(stage_kind::gate) && a.gate != nullptr)
+            v = gated(a.function, row_operand_at(n, a.gate, a.gate_at, vector, "the gate"), v,
+                      a.alpha, a.limit);
+        if (joins) store_sum();
+        if (c.stages.has(stage_kind::next_norm) && a.next_weight != nullptr)
+            v = times(normed(term::rms_norm, v, a.next_eps, n.k),
+                      weight(a.next_weight, "the second norm's weight"));
+        if (c.stages.has(stage_kind::own)) v = function_of(a.own.function, v, a.own.with);
+        if ((is_own(a.function) || is_own(a.own.function)) && !c.own)
+            fail("is nothing that its row can do", 0, "an own op");
+        if (a.f32 != nullptr && c.emits.has(format::f32)) {
+            aligned_rows(n, a.f32, a.f32_at, vector, "the result");
+            write(lies(n, a.f32, a.f32_at), v, "the result", 0);
+        }
+        store_quantized(c.emits, a, v, values, a.quant_k);
+        if (a.fp8_group.data != nullptr) {
+            if (!c.emits.has(format::fp8_group)) fail("is not written by its row", 0, "fp8_group");
+            if (address_of(a.fp8_group.scales) !=
+                address_of(a.fp8_group.data) + static_cast<std::uint64_t>(values))
+                fail("are not behind the values", address_of(a.fp8_group.scales), "fp8 scales");
+            quantize(a.fp8_group.data, format::fp8_group, v, n.k, a.rows);
+        }
+        const std::int64_t in_block = rows_of_block(r.policy.row());
+        const std::int64_t blocks = (a.rows + in_block - 1) / in_block;
+        if (s.config.blocks != static_cast<std::uint32_t>(blocks))
+            fail("do not have all rows", s.config.blocks, "its blocks");
+    }
+};
+
+}  // namespace CATENA_NAMESPACE::proof
