@@ -1,4 +1,4 @@
-"""layers.py ROOT: no source includes one of a layer to the right of its own, and none includes itself.
+"""layers.py ROOT: no source includes one of a layer to the right of its own, none includes itself, and engines see little.
 
 The order stands here; docs/architecture.md (Stages) tells it. A folder that is in no layer, and an
 include that leads back, are refused.
@@ -85,6 +85,23 @@ for file in files:
     if found := circle(file, [], done):
         bad.append(f"{' includes '.join(found)}: give what both need a header of its own")
         break
+
+
+def closure(file, seen):
+    """`seen` with the files of Catena that `file` reads, itself among them."""
+    if file not in seen:
+        seen.add(file)
+        for target in includes.get(file, []):
+            closure(target, seen)
+    return seen
+
+
+read = closure("include/catena/runtime.hpp", set())
+if len(read) > 30:
+    bad.append(f"include/catena/runtime.hpp reads {len(read)} headers, more than 30: let it declare, and planning.hpp define")
+if hidden := sorted(file for file in read if "/detail/" in file):
+    bad.append(f"include/catena/runtime.hpp reads {', '.join(hidden)}: an engine should not see these")
+print(f"runtime.hpp reads {len(read)} headers of {sum(file.startswith('include/') for file in files)}")
 print(f"{len(files)} files, {arrows} includes from one layer of another, {len(bad)} wrong")
 print("\n".join(bad))
 sys.exit(1 if bad or arrows < 100 else 0)

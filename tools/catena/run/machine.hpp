@@ -6,7 +6,7 @@
 
 #include "catena/error/status.hpp"
 #include "catena/pick/row.hpp"
-#include "catena/plan/plan.hpp"
+#include "catena/plan/step.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include "printable.hpp"
 
 #include "catena/pick/name.hpp"
+#include "catena/plan/step.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
