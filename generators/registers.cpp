@@ -5,11 +5,13 @@
 #include "files.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace catena::generator {
 
@@ -26,13 +28,30 @@ std::string numbers_of(const warp_codes& all) {
     return out;
 }
 
+/// A whole number from 0 on that an int holds; else nothing.
+std::optional<int> count_in(const std::string& word) {
+    int count = 0;
+    const char* const end = word.data() + word.size();
+    const auto [read, error] = std::from_chars(word.data(), end, count);
+    if (error != std::errc() || read != end || count < 0) return std::nullopt;
+    return count;
+}
+
+int count_of_log(const std::string& digits) {
+    if (const std::optional<int> count = count_in(digits)) return *count;
+    throw std::runtime_error("the compiler's log has " + digits + " where a count was expected");
+}
+
 /// The counts that `words` ends with: six for each of none, one or two formats; else nothing.
 std::optional<warp_codes> codes_in(std::istream& words) {
     std::vector<int> counts;
-    for (int count = 0; words >> count;) counts.push_back(count);
+    for (std::string word; words >> word;) {
+        const std::optional<int> count = count_in(word);
+        if (!count) return std::nullopt;
+        counts.push_back(*count);
+    }
     warp_codes out;
-    if (!words.eof() || counts.size() % 6 != 0 || counts.size() / 6 > std::size(out.of))
-        return std::nullopt;
+    if (counts.size() % 6 != 0 || counts.size() / 6 > std::size(out.of)) return std::nullopt;
     for (std::size_t i = 0; i < counts.size(); i += 6)
         out.of[i / 6] = {counts[i],     counts[i + 1], counts[i + 2],
                          counts[i + 3], counts[i + 4], counts[i + 5]};
@@ -64,10 +83,10 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log) {
         if (std::regex_search(line, m, entry)) {
             found.push_back({.symbol = m[1]});
         } else if (!found.empty() && std::regex_search(line, m, frame)) {
-            found.back().stack_bytes += std::stoi(m[1]);
-            found.back().spilled_bytes += std::stoi(m[2]) + std::stoi(m[3]);
+            found.back().stack_bytes += count_of_log(m[1]);
+            found.back().spilled_bytes += count_of_log(m[2]) + count_of_log(m[3]);
         } else if (!found.empty() && std::regex_search(line, m, used)) {
-            found.back().registers = std::stoi(m[1]);
+            found.back().registers = count_of_log(m[1]);
         } else if (std::regex_search(line, m, issues)) {
             std::istringstream counts(m[2]);
             const std::optional<warp_codes> code = codes_in(counts);
@@ -100,9 +119,9 @@ records_by_name read_register_file(const std::filesystem::path& file) {
         ++number;
         if (line.empty() || line.front() == '#') continue;
         std::istringstream words(line);
-        std::string name;
-        int registers = 0;
-        words >> name >> registers;
+        std::string name, count;
+        words >> name >> count;
+        const int registers = count_in(count).value_or(0);
         const std::optional<warp_codes> code = codes_in(words);
         if (registers <= 0 || !code)
             throw std::runtime_error(

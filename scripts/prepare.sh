@@ -101,4 +101,5 @@ compile() {
 
 build_packages=(g++ cmake ninja-build libboost1.81-dev libboost-context1.81-dev
                 nlohmann-json3-dev libfmt-dev libcli11-dev zlib1g-dev)
-test_packages=(catch2 libbenchmark-dev clang clang-format python3 python3-venv ca-certificates chromium graphviz doxygen mandoc)
+test_packages=(catch2 libbenchmark-dev clang clang-format clang-tidy cppcheck libclang-rt-dev python3 python3-venv
+               ca-certificates chromium graphviz doxygen mandoc)

@@ -1,7 +1,8 @@
-// Records of the generator, registers and tuning: each is refused in a sentence, or read, and what
-// is then written is read as the same.
+// Records of registers, of tuning and of launches: each is refused in a sentence, or read. A record
+// of tuning that is written again is read as the same.
 #include "input.hpp"
 
+#include "launch_record.hpp"
 #include "registers.hpp"
 #include "tuning.hpp"
 
@@ -31,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const catena_test::input_file file(data, size);
     refused_or_read([&] { (void)read_register_file(file.path()); });
     const std::string text(reinterpret_cast<const char*>(data), size);
+    refused_or_read([&] { (void)catena::tool::parse_launches(text, "input"); });
     tuning read;
     bool whole = false;
     refused_or_read([&] { read = parse_tuning(text, "input"), whole = true; });

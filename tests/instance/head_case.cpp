@@ -33,6 +33,7 @@ std::vector<float> random_values(std::uint64_t seed, std::int64_t count) {
 
 std::vector<float> x_of(const head_case& c, std::size_t which) {
     const head_value& v = c.values[which];
+    if (!v.x.empty()) return v.x;
     std::vector<float> x = random_values(which + 1, std::int64_t{v.k} * v.heads * c.tokens);
     for (std::size_t i = 0; c.alike && i < x.size(); ++i)
         x[i] = (i / 4 + i / 32) % 2 == 0 ? 1.0f : -1.0f;
@@ -40,22 +41,9 @@ std::vector<float> x_of(const head_case& c, std::size_t which) {
     return x;
 }
 
-std::vector<float> weight_of(const head_case& c, std::size_t which) {
-    std::vector<float> out = random_values(which + 11, c.values[which].k);
-    for (float& w : out) w = 1 + w / 8;
-    return out;
-}
-
 std::vector<float> factors_of(const head_case& c) {
     std::vector<float> out = random_values(21, c.rope.dims / 2);
     for (float& f : out) f = 2 + f / 4;
-    return out;
-}
-
-std::vector<std::int32_t> positions_of(const head_case& c) {
-    if (!c.positions.empty()) return c.positions;
-    std::vector<std::int32_t> out;
-    for (int i = 0; i < c.tokens * c.rope.positions(); ++i) out.push_back(3 + 7 * i);
     return out;
 }
 
@@ -150,28 +138,6 @@ class launch_data {
     }
 };
 
-chain::outputs reference_of(const head_case& c, std::size_t which) {
-    const head_value& v = c.values[which];
-    chain::inputs in;
-    in.k = v.k, in.rows = std::int64_t{v.heads} * c.tokens, in.heads = v.heads;
-    in.eps = double{1e-6f};
-    const auto x = x_of(c, which), w = weight_of(c, which), f = factors_of(c);
-    in.x.assign(x.begin(), x.end());
-    in.weight.assign(w.begin(), w.end());
-    in.head_scale = double{v.scale};
-    if (v.turned) in.rope = c.rope, in.positions = positions_of(c);
-    if (v.turned && c.factors) in.factors.assign(f.begin(), f.end());
-    if (v.cache != format::unknown) in.cache_rows = rows_of(c);
-    lowered_chain chain;
-    const auto add = [&chain](stage s) { chain.stages[chain.count++] = s; };
-    if (v.normed) add({.kind = stage_kind::rms_norm});
-    if (v.weighted) add({.kind = stage_kind::mul_weight, .reads = operand::weight});
-    add({.kind = stage_kind::rope});
-    add({.kind = stage_kind::store, .formats = cache_formats});
-    add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
-    return chain::reference(chain, in);
-}
-
 /// How far the numbers of a cache may be from the reference.
 double limit_of(format cache) {
     switch (cache) {
@@ -216,6 +182,41 @@ void check_cache(const head_case& c, const head_value& v, const bytes& cache,
 }
 
 }  // namespace
+
+std::vector<float> weight_of(const head_case& c, std::size_t which) {
+    std::vector<float> out = random_values(which + 11, c.values[which].k);
+    for (float& w : out) w = 1 + w / 8;
+    return out;
+}
+
+std::vector<std::int32_t> positions_of(const head_case& c) {
+    if (!c.positions.empty()) return c.positions;
+    std::vector<std::int32_t> out;
+    for (int i = 0; i < c.tokens * c.rope.positions(); ++i) out.push_back(3 + 7 * i);
+    return out;
+}
+
+chain::outputs reference_of(const head_case& c, std::size_t which) {
+    const head_value& v = c.values[which];
+    chain::inputs in;
+    in.k = v.k, in.rows = std::int64_t{v.heads} * c.tokens, in.heads = v.heads;
+    in.eps = double{1e-6f};
+    const auto x = x_of(c, which), w = weight_of(c, which), f = factors_of(c);
+    in.x.assign(x.begin(), x.end());
+    in.weight.assign(w.begin(), w.end());
+    in.head_scale = double{v.scale};
+    if (v.turned) in.rope = c.rope, in.positions = positions_of(c);
+    if (v.turned && c.factors) in.factors.assign(f.begin(), f.end());
+    if (v.cache != format::unknown) in.cache_rows = rows_of(c);
+    lowered_chain chain;
+    const auto add = [&chain](stage s) { chain.stages[chain.count++] = s; };
+    if (v.normed) add({.kind = stage_kind::rms_norm});
+    if (v.weighted) add({.kind = stage_kind::mul_weight, .reads = operand::weight});
+    add({.kind = stage_kind::rope});
+    add({.kind = stage_kind::store, .formats = cache_formats});
+    add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+    return chain::reference(chain, in);
+}
 
 head_outputs run(const instance& on, const head_case& c) {
     const auto machine = on.make_machine();

@@ -3,9 +3,11 @@
 
 #include "machine.hpp"
 
+#include "catena/chain/evaluation.hpp"
 #include "catena/chain/rotation.hpp"
 #include "catena/format/format.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,8 +22,9 @@ struct head_value {
     bool written = false;                            ///< as f32
     catena::format cache = catena::format::unknown;  ///< unknown: not stored
     bool ids_of_64_bits = true;
-    int gap = 0;            ///< elements between the heads of x and of the result
-    bool in_place = false;  ///< the result lies over x
+    int gap = 0;                ///< elements between the heads of x and of the result
+    bool in_place = false;      ///< the result lies over x
+    std::vector<float> x = {};  ///< [k, heads, tokens], in place of what is put there
 };
 
 struct head_case {
@@ -45,6 +48,13 @@ struct head_output {
     bool operator==(const head_output&) const = default;
 };
 using head_outputs = std::vector<head_output>;
+
+/// What the reference and another engine are given beside a value.
+std::vector<float> weight_of(const head_case& c, std::size_t which);
+std::vector<std::int32_t> positions_of(const head_case& c);
+
+/// What value `which` should become, in double.
+catena::chain::outputs reference_of(const head_case& c, std::size_t which);
 
 head_outputs run(const instance& on, const head_case& c);
 void check(const instance& on, const head_case& c, const head_outputs& outputs);

@@ -23,6 +23,7 @@ std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 std::vector<float> logits_of(const route_case& c) {
     constexpr float none = std::numeric_limits<float>::quiet_NaN();
     constexpr float most = std::numeric_limits<float>::infinity();
+    if (!c.x.empty()) return c.x;
     std::vector<float> out;
     for (int t = 0; t < c.tokens; ++t)
         for (int e = 0; e < c.experts; ++e) {
@@ -34,13 +35,6 @@ std::vector<float> logits_of(const route_case& c) {
             if (c.values == logits::with_zeros && e % 2 == 1) v = e % 4 == 1 ? -0.0f : 0.0f;
             out.push_back(v);
         }
-    return out;
-}
-
-std::vector<float> bias_of(const route_case& c) {
-    std::vector<float> out;
-    for (int e = 0; e < c.experts && c.biased; ++e)
-        out.push_back(static_cast<float>((e * 11 + 3) % 97) / 64);
     return out;
 }
 
@@ -82,6 +76,15 @@ chain::outputs reference_of(const route_case& c) {
 }
 
 }  // namespace
+
+std::vector<float> bias_of(const route_case& c) {
+    std::vector<float> out;
+    for (int e = 0; e < c.experts && c.biased; ++e)
+        out.push_back(static_cast<float>((e * 11 + 3) % 97) / 64);
+    return out;
+}
+
+std::vector<double> weights_of(const route_case& c) { return reference_of(c).value; }
 
 std::vector<std::int32_t> chosen_of(const route_case& c) {
     const std::vector<std::int32_t> all = reference_of(c).chosen;

@@ -22,7 +22,8 @@ struct route_case {
     int experts = 0, tokens = 1;
     bool biased = false;
     logits values = logits::different;
-    int gap = 0;  ///< elements between the tokens of each operand
+    std::vector<float> x = {};  ///< [experts, tokens], in place of these
+    int gap = 0;                ///< elements between the tokens of each operand
     enum class place { apart, weights_over_logits, ids_over_logits };
     place lies = place::apart;
 };
@@ -34,6 +35,12 @@ struct route_outputs {
 
 /// The experts that each token is sent to.
 std::vector<std::int32_t> chosen_of(const route_case& c);
+
+/// What is added to the scores before experts are chosen; empty without a bias.
+std::vector<float> bias_of(const route_case& c);
+
+/// The weights that the chosen experts should get, in double.
+std::vector<double> weights_of(const route_case& c);
 
 /// The arguments of a launch of the case, and what it has written.
 catena::route_args put_routing(machine& on, const route_case& c);

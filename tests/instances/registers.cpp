@@ -38,6 +38,9 @@ TEST_CASE("Registers, stack and spills are read from the compiler's words") {
     CHECK(kernels[1].stack_bytes == 64 + 8);
     CHECK(kernels[1].spilled_bytes == 64 + 4);
     CHECK(parse_ptxas("nothing of the kind").empty());
+    CHECK_THROWS_WITH(parse_ptxas("Compiling entry function 'catena_one' for 'sm_90'\n"
+                                  "Used 9223372036854775807 registers"),
+                      "the compiler's log has 9223372036854775807 where a count was expected");
 }
 
 TEST_CASE("What a warp issues is read from the lines behind the compiler's words") {
@@ -74,7 +77,9 @@ TEST_CASE("A record is read back as it was written, and rows pick it up by name"
     CHECK(rows[6].registers == 0);
 
     for (const char* bad :
-         {" many", " 77 1 2 3", " 77 1 2 3 4 5", " 77 1 2 3 4 5 6 7 8", " 77 1 2 3 x", " 0", ""}) {
+         {" many", " 77 1 2 3", " 77 1 2 3 4 5", " 77 1 2 3 4 5 6 7 8", " 77 1 2 3 x", " 0", "",
+          " -77", " 77x", " 4294967297", " 9223372036854775807", " 77 -1 2 3 4 5 6",
+          " 77 1 2 3 4 5 6 9223372036854775807", " 77 1 2 3 4 5 9223372036854775807"}) {
         write_text(root / registers_path(*set.target), "# words\n" + name + bad + "\n");
         CHECK_THROWS_WITH(read_registers(root),
                           (root / registers_path(*set.target)).string() +

@@ -71,43 +71,53 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 }
 
 /// Each run has another order of threads and blocks (`on_host`).
-void check_order_of_threads(const instance& on, int times) {
-    const matvec_case c = product_case(on, mixed_columns(product_columns(on)));
+void check_order_of_threads(const kernel_kind& kind, const instance& on, int times) {
+    const matvec_case c = product_case(kind, on, mixed_columns(product_columns(on)));
     const matvec_outputs first = run(on, c);
     int equal = 1;
     for (int i = 1; i < times; ++i) equal += run(on, c) == first;
     CHECK(equal == times);
 }
 
-void check_columns_alone(const instance& on) {
+/// The results of one column, of each matrix.
+std::vector<float> results_of(const kernel_kind& kind, const matvec_outputs& all, int column) {
+    std::vector<float> out;
+    for (const matvec_output& member : all) {
+        const auto part = column_of(member.f32, column, product_rows(kind));
+        out.insert(out.end(), part.begin(), part.end());
+    }
+    return out;
+}
+
+void check_columns_alone(const kernel_kind& kind, const instance& on) {
     const int count = product_columns(on);
     const std::vector<float> x = mixed_columns(count);
-    const std::vector<float> together = run(on, product_case(on, x)).front().f32;
+    const matvec_outputs together = run(on, product_case(kind, on, x));
     for (int i = 0; i < count; ++i) {
         INFO("column " << i << " of " << count);
         const auto column = column_of(x, i, product_k);
-        const auto alone = run(on, product_case(on, {column.begin(), column.end()})).front().f32;
-        CHECK(same_bits(alone, column_of(together, i, product_rows)));
+        const auto alone = run(on, product_case(kind, on, {column.begin(), column.end()}));
+        CHECK(same_bits(results_of(kind, alone, 0), results_of(kind, together, i)));
     }
 }
 
-void check_where_nan_goes(const instance& on) {
+void check_where_nan_goes(const kernel_kind& kind, const instance& on) {
     const int count = product_columns(on), hit = count / 2;
     std::vector<float> x = values_of(input::bell_curve, product_k, count);
-    const std::vector<float> without = run(on, product_case(on, x)).front().f32;
+    const matvec_outputs without = run(on, product_case(kind, on, x));
     constexpr float inf = std::numeric_limits<float>::infinity();
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     for (const auto& [put, at] : {std::pair(nan, 0), {inf, 500}, {-inf, product_k - 1}}) {
         INFO(put << " at " << at << " of column " << hit);
         std::vector<float> broken = x;
         broken[static_cast<std::size_t>(hit * product_k + at)] = put;
-        const std::vector<float> with = run(on, product_case(on, broken)).front().f32;
+        const matvec_outputs with = run(on, product_case(kind, on, broken));
         for (int i = 0; i < count; ++i) {
-            const auto column = column_of(with, i, product_rows);
+            const std::vector<float> column = results_of(kind, with, i);
             if (i == hit)
                 CHECK(std::ranges::none_of(column, [](float v) { return std::isfinite(v); }));
             else
-                CHECK(same_bits(column, column_of(without, i, product_rows)));
+                CHECK(same_bits(column, results_of(kind, without, i)));
         }
     }
 }
@@ -131,8 +141,8 @@ void check_where_nan_goes_in_rows(const instance& on) {
 }
 
 void check_nan(const kernel_kind& kind, const instance& on) {
-    if (kind.is_product()) check_where_nan_goes(on);
-    if (kind.what == "norm") check_where_nan_goes_in_rows(on);
+    if (kind.is_product()) check_where_nan_goes(kind, on);
+    if (kind.task == kernel_task::norm) check_where_nan_goes_in_rows(on);
 }
 
 }  // namespace
@@ -142,16 +152,16 @@ TEST_CASE("errors are no larger than rounding explains, and than those of ggml",
 }
 
 TEST_CASE("no order of threads changes a bit, in 100 runs", "[numerics]") {
-    std::map<std::string, bool> done;
+    std::map<kernel_task, bool> done;
     each_kernel(false, [&](const kernel_kind& kind, const instance& on) {
         if (!kind.is_product()) return;
-        check_order_of_threads(on, done.try_emplace(kind.what, true).second ? 100 : 3);
+        check_order_of_threads(kind, on, done.try_emplace(kind.task, true).second ? 100 : 3);
     });
 }
 
 TEST_CASE("a column has the bits that it has alone, whatever stands beside it", "[numerics]") {
     each_kernel(false, [](const kernel_kind& kind, const instance& on) {
-        if (kind.is_product()) check_columns_alone(on);
+        if (kind.is_product()) check_columns_alone(kind, on);
     });
 }
 
@@ -164,7 +174,7 @@ TEST_CASE("every order keeps all of this", "[.][every_order]") {
         check_errors(kind, on);
         check_nan(kind, on);
         if (!kind.is_product()) return;
-        check_order_of_threads(on, 100);
-        check_columns_alone(on);
+        check_order_of_threads(kind, on, 100);
+        check_columns_alone(kind, on);
     });
 }

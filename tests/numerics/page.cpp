@@ -40,14 +40,21 @@ struct line {
     int orders = 0;
 };
 
-/// What an input comes to, for each kind of kernel: the worst of all formats.
+/// What an input comes to, for each task: the worst of all formats.
 struct by_input {
-    std::map<std::string, worst> catena, ggml;
-    std::map<std::string, bool> overflows, overflows_ggml;
+    std::map<kernel_task, worst> catena, ggml;
+    std::map<kernel_task, bool> overflows, overflows_ggml;
 };
 
 std::string cell(const worst& w, bool overflows) {
     return figure(w.nmse) + (overflows ? " or not finite" : "");
+}
+
+/// The formats of one launch.
+std::string names(format_set formats) {
+    std::string out;
+    for (const format f : formats) out += (out.empty() ? "" : " and ") + std::string(name(f));
+    return out.empty() ? "-" : out;
 }
 
 std::string tables() {
@@ -60,11 +67,11 @@ std::string tables() {
             for (const input of : all_inputs) {
                 const measured m = measure(kind, on, of);
                 by_input& in = inputs[of];
-                in.catena[kind.what].take(m.catena, "");
-                in.overflows[kind.what] |= !m.catena.finite;
+                in.catena[kind.task].take(m.catena, "");
+                in.overflows[kind.task] |= !m.catena.finite;
                 l.known_to_ggml = m.known_to_ggml;
-                if (m.known_to_ggml) in.ggml[kind.what].take(m.ggml, "");
-                in.overflows_ggml[kind.what] |= m.known_to_ggml && !m.ggml.finite;
+                if (m.known_to_ggml) in.ggml[kind.task].take(m.ggml, "");
+                in.overflows_ggml[kind.task] |= m.known_to_ggml && !m.ggml.finite;
                 if (of == input::denormal) continue;  // the second table has them
                 l.catena.take(m.catena, name(of));
                 if (m.known_to_ggml) l.ggml.take(m.ggml, name(of));
@@ -75,25 +82,24 @@ std::string tables() {
         "of "
         "ggml | largest error of ggml |\n|---|---|---|---|---|---|---|---|---|\n";
     for (const auto& [kind, l] : kinds) {
-        const auto format_name = [&](format f) {
-            return kind.is_product() ? std::string(name(f)) : std::string("-");
-        };
-        out += "| " + kind.what + " | " + format_name(kind.weights) + " | " +
-               format_name(kind.reads) + " | " + std::to_string(l.orders) + " | " +
-               figure(l.catena.nmse) + " | " + l.catena.at + " | " + figure(l.catena.error) +
-               " | " + (l.known_to_ggml ? figure(l.ggml.nmse) : "-") + " | " +
+        const std::string reads = kind.is_product() ? name(kind.reads) : "-";
+        out += std::string("| ") + name(kind.task) + " | " + names(kind.weights) + " | " + reads +
+               " | " + std::to_string(l.orders) + " | " + figure(l.catena.nmse) + " | " +
+               l.catena.at + " | " + figure(l.catena.error) + " | " +
+               (l.known_to_ggml ? figure(l.ggml.nmse) : "-") + " | " +
                (l.known_to_ggml ? figure(l.ggml.error) : "-") + " |\n";
     }
     out += "\n| input, NMSE |";
-    const char* const whats[] = {"norm", "quantize", "matvec", "matmul"};
-    for (const char* what : whats) out += std::string(" ") + what + " | of ggml |";
+    constexpr kernel_task tasks[] = {kernel_task::norm, kernel_task::quantize, kernel_task::matvec,
+                                     kernel_task::matmul};
+    for (const kernel_task t : tasks) out += std::string(" ") + name(t) + " | of ggml |";
     out += "\n|---|---|---|---|---|---|---|---|---|\n";
     for (const input of : all_inputs) {
         by_input& in = inputs[of];
         out += std::string("| ") + name(of) + " |";
-        for (const char* what : whats)
-            out += " " + cell(in.catena[what], in.overflows[what]) + " | " +
-                   cell(in.ggml[what], in.overflows_ggml[what]) + " |";
+        for (const kernel_task t : tasks)
+            out += " " + cell(in.catena[t], in.overflows[t]) + " | " +
+                   cell(in.ggml[t], in.overflows_ggml[t]) + " |";
         out += "\n";
     }
     return out;

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -171,6 +172,14 @@ TEST_CASE("a record that cannot be read names the file and the place", "[measure
         {[](auto& r) { r["steps"][1]["problem"].erase("needs"); }, "step 1: field 'problem': is"},
         {[](auto& r) { r["steps"][0]["problem"] = "x"; }, "step 0: field 'problem': is none"},
         {[](auto& r) { r["walks"][0]["repeats"] = 0; }, "walk 0: field 'repeats': expected a num"},
+        {[](auto& r) { r["walks"][0]["repeats"] = 4294967297; },
+         "walk 0: field 'repeats': expected a number from 1 to 2147483647, found 4294967297"},
+        {[](auto& r) { r["walks"][0]["repeats"] = 18446744073709551615u; },
+         "walk 0: field 'repeats': expected a number from 1 to 2147483647"},
+        {[](auto& r) { r["steps"][1]["problem"]["k"] = std::int64_t{1} << 62; },
+         "step 1: field 'problem': is none that this version reads: field 'k': expected a whole"},
+        {[](auto& r) { r["walks"][0]["launches"][1]["step"] = std::int64_t{1} << 62; },
+         "launch 1 of walk 0: field 'step': expected an index below 2, found 4611686018427387904"},
         {[](auto& r) { r["walks"][0]["launches"][1]["us"] = -1; },
          "launch 1 of walk 0: field 'us': expected microseconds, found -1"},
         {[](auto& r) { r["walks"][0]["launches"][1]["step"] = 2; },
@@ -192,6 +201,10 @@ TEST_CASE("a record that cannot be read names the file and the place", "[measure
     }
     CHECK_THROWS_WITH(parse_launches("{", "record.json"), Catch::StartsWith("record.json: no rec"));
     CHECK_THROWS_WITH(read_launches("none.json"), Catch::Contains("none.json"));
+    const std::string deep(3000000, '[');  // as much as would fill the stack
+    CHECK_THROWS_WITH(
+        parse_launches("{\"format\": " + deep + std::string(deep.size(), ']') + "}", "record.json"),
+        Catch::Contains("values nest deeper than 64"));
 }
 
 TEST_CASE("a record of another GPU or set is refused", "[measured]") {

@@ -2,12 +2,14 @@
 
 #include "../json/bytes.hpp"
 #include "fields.hpp"
+#include "nesting.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 
 namespace catena::tool {
@@ -47,9 +49,11 @@ struct place {
         return v;
     }
     int count(const char* field) const {
-        if (!at(field).is_number_integer() || at(field) < 1)
-            fail(field, "expected a number above 0, found " + at(field).dump());
-        return at(field);
+        constexpr int most = std::numeric_limits<int>::max();
+        const value& v = at(field);
+        if (!v.is_number_integer() || v < 1 || v > most)
+            fail(field, fmt::format("expected a number from 1 to {}, found {}", most, v.dump()));
+        return v;
     }
     int index(const char* field, std::size_t size) const {
         const value& v = at(field);
@@ -121,7 +125,7 @@ launch_record record_of(const value& root, const std::string& file) {
 }  // namespace
 
 launch_record parse_launches(const std::string& text, const std::string& file) try {
-    return record_of(value::parse(text), file);
+    return record_of(value::parse(text, bounded_nesting<value>()), file);
 } catch (const std::exception& e) {
     throw std::runtime_error(fmt::format(
         "{}: no record of launches: {}; bench/launches.py writes such records", file, e.what()));

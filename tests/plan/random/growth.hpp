@@ -59,6 +59,7 @@ class growth {
     id mix(std::initializer_list<id> of, shape ne);
     id strided(id x, shape ne, std::int64_t nb1, std::int64_t offset);
     id normed(id x);
+    id maybe_normed(id x);
     id norm_weight(std::int64_t k);
     id named(id x);
     id matmul(id x, std::int64_t rows);

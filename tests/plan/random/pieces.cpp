@@ -49,8 +49,8 @@ void growth::attention() {
     const id v = after_matmul(matmul(x, kv), x);
     const auto whole = [&](id y) { return catena::elements(g_[y]) == kv * columns_; };
     const bool cached = whole(k) && whole(v) && !one_in(3);
-    const id mixed = cached ? mix({q, stored(k, kv), stored(v, kv)}, {k_, columns_})
-                            : mix({q, k, v}, {k_, columns_});
+    const id mixed = maybe_normed(cached ? mix({q, stored(k, kv), stored(v, kv)}, {k_, columns_})
+                                         : mix({q, k, v}, {k_, columns_}));
     keep(after_matmul(matmul(mixed, k_), mixed));
 }
 
@@ -103,9 +103,12 @@ id growth::glu(id x, std::int64_t rows) {
     return gated(gate, up);
 }
 
+/// Some models norm what the last matrix of a part reads.
+id growth::maybe_normed(id x) { return one_in(8) ? normed(x) : x; }
+
 void growth::feed_forward() {
     const id x = normed(recent());
-    const id inner = glu(x, any<std::int64_t>({64, 96, 256}));
+    const id inner = maybe_normed(glu(x, any<std::int64_t>({64, 96, 256})));
     keep(after_matmul(matmul(inner, k_), inner));
 }
 
