@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <cfenv>
 #include <cstdint>
 #include <vector>
 
@@ -239,4 +240,18 @@ TEST_CASE("the first finding ends the launch: nothing runs after it") {
         if (x.block() == 1) x.load(y + 4);
     });
     CHECK(std::vector<int>(y, y + 4) == std::vector<int>{1, 1, 0, 0});
+}
+
+TEST_CASE("a launch rounds to nearest, however its caller rounds, who rounds as before") {
+    host_device device;
+    auto* y = device.allocate<float>("y", 1, memory::initialized);
+    std::fesetround(FE_UPWARD);
+    const catena::status done = launch(device, {.threads = 32}, [=](host& x) {
+        if (x.thread() == 0) x.store(y, catena::real{1} + catena::real{0x1p-30f});
+    });
+    const int left = std::fegetround();
+    std::fesetround(FE_TONEAREST);
+    CHECK(done.ok());
+    CHECK(*y == 1);
+    CHECK(left == FE_UPWARD);
 }

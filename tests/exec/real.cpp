@@ -133,6 +133,8 @@ TEST_CASE("conversion to half and bfloat16 rounds to nearest even, and back is e
         if ((h & 0x7fff) <= 0x7c00) REQUIRE(to_half(from_half(pattern)) == pattern);
         if ((h & 0x7fff) <= 0x7f80) REQUIRE(to_bfloat16(from_bfloat16(pattern)) == pattern);
     }
+    CHECK(to_half(real{1 + 0x1p-11f}) == 0x3c00);
+    CHECK(to_half(real{1 + 0x3p-11f}) == 0x3c02);
     CHECK(to_half(real{65519.0f}) == 0x7bff);
     CHECK(to_half(real{65520.0f}) == 0x7c00);
     CHECK(to_half(real{0x1p-25f}) == 0);

@@ -276,6 +276,26 @@ TEST_CASE("a copy from outside global memory, or past its stage's array, is caug
     passes(r.device, config, body(7 * piece, 2 * piece));
 }
 
+TEST_CASE("a copy that is not from global to shared memory is caught") {
+    ring r;
+    auto* y = r.device.allocate<unsigned char>("y", piece, memory::initialized);
+    const auto body = [&](bool from_shared, bool to_global) {
+        return with_stream<copy_method::bulk>(
+            r.source, [=](host& x, auto& stream, auto* to, auto* from) {
+                if (x.warp() != 0) return;
+                for (int i = x.lane(); i < piece; i += 32)
+                    x.store(to + piece + i, static_cast<unsigned char>(i));
+                x.sync_warp();
+                stream.begin(0, piece);
+                stream.copy(to_global ? y : to, from_shared ? to + piece : from, piece);
+            });
+    };
+    for (const bool from_shared : {false, true}) {
+        const finding f = caught(r.device, fault::stream, config, body(from_shared, !from_shared));
+        CHECK(says(f, "copies elsewhere than from global to shared memory"));
+    }
+}
+
 TEST_CASE("stages come in ring order") {
     ring r;
     CHECK(says(caught(r.device, fault::stream, config,

@@ -44,8 +44,8 @@ def run_of_today(ends):
     changed = git("status", "--porcelain", "--", "include", "tests", "instances")
     at = git("rev-parse", "--short=10", "HEAD") + (", with changes that were not committed" if changed else "")
     return (f"Run on {date.today()}, at commit {at}. A check failed for {ends['failed']} of the faults that were caught, and a "
-            f"test crashed\nfor {ends['crashed']}. For {ends['hung']} a test was ended, since it took ten seconds more than four "
-            "times its usual time.")
+            f"test crashed\nfor {ends['crashed']}. For {ends['hung']} a test was ended, since it took ten seconds of a processor "
+            "more than four times what it usually takes.")
 
 
 def write(faults, results):

@@ -65,13 +65,33 @@ TEST_CASE("no encoder leaves more error than ggml's reference quantizer") {
 }
 
 TEST_CASE("what was decoded from a format with one scale is encoded to the same values again") {
-    for (const format f : {format::q1_0, format::q2_0, format::q4_0, format::q4_1, format::q5_0,
-                           format::q5_1, format::q8_0}) {
+    for (const format f :
+         {format::q1_0, format::q2_0, format::q4_0, format::q4_1, format::q5_0, format::q5_1,
+          format::q8_0, format::mxfp4, format::nvfp4, format::tq1_0, format::tq2_0}) {
         INFO(name(f));
         const std::vector<float> once =
             decode_row(f, encode_row(f, values_of(bell)), std::int64_t{count});
         CHECK(relative_error(f, once) <= 1e-7);
     }
+}
+
+TEST_CASE("every level of a table comes back as it was") {
+    const auto comes_back = [](format f, const std::int8_t(&levels)[16]) {
+        INFO(name(f));
+        std::vector<float> values(256);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = levels[i % 16];
+        CHECK(decode_row(f, encode_row(f, values), 256) == values);
+    };
+    comes_back(format::iq4_nl, iq4_levels);
+    comes_back(format::iq4_xs, iq4_levels);
+    comes_back(format::mxfp4, doubled_e2m1);
+    comes_back(format::nvfp4, doubled_e2m1);
+}
+
+TEST_CASE("mxfp4 takes the next power of two where the largest value would saturate") {
+    const std::vector<float> values(32, 7.5f);
+    for (const float x : decode_row(format::mxfp4, encode_row(format::mxfp4, values), 32))
+        REQUIRE(x == 8);
 }
 
 TEST_CASE("a constant row keeps its value to the precision of its scales") {

@@ -2,6 +2,7 @@
 #include "catena/format/codec.hpp"
 #include "catena_test/catch.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -121,4 +122,14 @@ TEST_CASE("q4_K subtracts min times dmin") {
     for (int i = 0; i < 256; ++i)
         REQUIRE(values[static_cast<std::size_t>(i)] ==
                 static_cast<float>(3 * (i / 32) - 2 * (2 * (i / 32) + 1)));
+}
+
+TEST_CASE("mxfp4 has powers of two as scales down to 2^-127, nvfp4 reads the NaN of one as 0") {
+    for (const int e : {0, 1, 2, 127}) {
+        const block_mxfp4 block{static_cast<std::uint8_t>(e), {2}};  // an e2m1 of 1
+        CHECK(levels_of<format::mxfp4>(block).front() == std::ldexp(1.0f, e - 127));
+    }
+    const block_nvfp4 block{{e4m3_nan, 0x38}, {2, 0, 0, 0, 0, 0, 0, 0, 2}};
+    CHECK(levels_of<format::nvfp4>(block)[0] == 0);
+    CHECK(levels_of<format::nvfp4>(block)[16] == 1);
 }

@@ -1,4 +1,5 @@
 // The activation made inside the matvec: all placements, all inner products.
+#include "matvec_data.hpp"
 #include "products.hpp"
 #include "sampled.hpp"
 
@@ -67,6 +68,30 @@ TEST_CASE("A matvec defers the norm of its activation to its results") {
 
 TEST_CASE("A matvec of numbers makes the norm of its activation in passing, and writes it") {
     stands_every_case<fma_rows, normed_numbers>();
+}
+
+TEST_CASE("The norm that a matvec writes has the bits of a row step with as many threads") {
+    constexpr row_policy as_many{.threads = fma_rows.threads};
+    constexpr row_computation norm = {.stages = normed_numbers.stages,
+                                      .emits = normed_numbers.emits};
+    const instance matvec = made<normed_numbers, fma_rows>();
+    const matvec_case c{.what = "",
+                        .k = 480,
+                        .members = {{format::f32, 12}},
+                        .band_rows = 6,
+                        .norm = true,
+                        .emits = norm.emits,
+                        .as_f32 = true};
+    const matvec_output written = run(matvec, c).back();
+    const row_outputs by_row = run(made<norm, as_many>(), {.what = "",
+                                                           .k = c.k,
+                                                           .emits = norm.emits,
+                                                           .scale = true,
+                                                           .eps = norm_eps,
+                                                           .x = make_data(matvec, c).x,
+                                                           .weight = norm_weight(c)});
+    CHECK(to_bytes(written.f32) == by_row.f32);
+    CHECK(written.quantized == by_row.emits);
 }
 
 TEST_CASE("Each placement of the norm is an order of its own") {

@@ -158,6 +158,7 @@ TEST_CASE("what is no sum of all slots in turn is no combination", "[match]") {
         CHECK_FALSE(is_found(c.slot[0], c.slot[2], c.slot[1]));
     }
     SECTION("a slot left out") { CHECK_FALSE(is_found(c.slot[0], c.residual, c.slot[2])); }
+    SECTION("the first slot left out") { CHECK_FALSE(is_found(c.residual, c.slot[1], c.slot[2])); }
     SECTION("a view of something else") {
         const id part = c.g.view(c.weighted, {512, 2}, 4);
         c.g[part].nb[1] = c.g[c.weighted].nb[2];
@@ -168,6 +169,17 @@ TEST_CASE("what is no sum of all slots in turn is no combination", "[match]") {
         c.g.other({sum, c.gated, c.residual});
         CHECK(found_at(c.g, sum).results == c.weighted);  // c.sum reads it too
     }
+}
+
+TEST_CASE("a product by more than a weight for each slot is no weighted sum", "[match]") {
+    experts_case c;
+    c.g.other({c.sum, c.gated, c.residual});
+    tensor& w = c.g[c.weights];
+    for (int d = 1; d < 4; ++d) w.nb[d] *= 512;
+    w.ne[0] = 512;
+    const combination found = found_at(c.g, c.sum);
+    CHECK(found.results == c.weighted);
+    CHECK(found.weights == no_tensor);
 }
 
 TEST_CASE("a sum over slots is the same in whatever turn it is asked for", "[match]") {

@@ -120,6 +120,16 @@ TEST_CASE("the sum may be times a number in memory", "[match]") {
     CHECK(next.sum_needed);
 }
 
+TEST_CASE("a sum times a vector is left to others", "[match]") {
+    graph_builder g;
+    const id norm = g.rms_norm(g.input(format::f32, {512, 2}));
+    const id scaled = g.mul(norm, g.weight(format::f32, {512}));
+    const id sum_of = g.add(scaled, g.input(format::f32, {512, 2}));
+    const id product = g.mul(sum_of, g.weight(format::f32, {512}));
+    g.other({g.matmul(format::q4_K, 64, product)});
+    CHECK(at(g, joined, norm).activation == sum_of);
+}
+
 TEST_CASE("a sum that somebody reads before it is multiplied is not multiplied", "[match]") {
     graph_builder g;
     const id norm = g.rms_norm(g.input(format::f32, {512, 2}));

@@ -1,4 +1,5 @@
 #include "catena/pick/constraints.hpp"
+#include "catena/pick/domain.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"
@@ -213,4 +214,12 @@ TEST_CASE("numbers may have columns in shared memory, of f32", "[constraints]") 
     const std::int64_t without = shared_bytes(c, n, 512, 3);
     n.activation = activation_source::shared;
     CHECK(shared_bytes(c, n, 512, 3) == without + 3 * (512 * 4 + 16));
+}
+
+TEST_CASE("what tensor cores do not multiply is absent from the columns of a matmul on",
+          "[constraints]") {
+    const arch& before = *arch_named("sm_80");
+    CHECK(absence_of(format::fp8_e4m3, min_matmul_columns, before) != nullptr);
+    CHECK(absence_of(format::fp8_e4m3, max_matvec_columns, before) == nullptr);
+    CHECK(absence_of(format::fp8_e4m3, min_matmul_columns, *arch_named("sm_89")) == nullptr);
 }

@@ -163,6 +163,9 @@ TEST_CASE("a row that the set prefers for a shape is picked there, and only ther
           "the set prefers the picked row for this shape");
     CHECK(pick(matvec_problem(2048, {{format::q4_K, 8192}}), t).row == 1);
     CHECK(pick(matvec_problem(4096, {{format::q4_K, 4096}, {format::q4_K, 4096}}), t).row == 0);
+    const preferred_row any_rows[] = {{{.k = 4096}, 0}};
+    t.preferred = any_rows;
+    CHECK(pick(asked, t).row == 0);
     // What cannot run is not preferred.
     const preferred_row impossible[] = {{{.k = 0, .rows = 0, .columns = 2}, 0}};
     t.preferred = impossible;
@@ -309,6 +312,10 @@ TEST_CASE("bytes are those of every operand once, experts one matrix for each co
     p.tokens = 3;
     p.member[0].experts = 2;
     CHECK(bytes_of(p) == 3 * 576 + 2 * 10 * 288 + 3 * 10 * 4);
+    p.tokens = 1;
+    const std::int64_t of_experts = bytes_of(p);
+    p.member[p.member_count++] = {format::q4_K, 10};  // dense, beside them: it has one column
+    CHECK(bytes_of(p) - of_experts == 10 * 288 + 10 * 4);
 }
 
 TEST_CASE("code that does not wait for the kernel before it is not launched to overlap it",

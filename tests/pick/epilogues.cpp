@@ -188,6 +188,7 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(threads(each) == 384);  // a block on each SM
     each.needs.stages = stage_kind::choose | stage_kind::weigh;
     CHECK(threads(each) == 256);  // one more that routes: an SM has two
+    CHECK(config_of(r, each, toy_arch, band_of(r, each)).blocks == 4 + 1);
     CHECK(config_of(r, finished(1024, {member(0, quantized)}), toy_arch, 32).blocks == 0);
     r.policy.matvec().placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);
@@ -220,6 +221,27 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
     CHECK(config(finished(1024, {member(4096, quantized)}), clustered).cluster == 1);
     r.policy.matvec().cluster = 0;
     CHECK(config(few, clustered).cluster == 1);
+}
+
+TEST_CASE("blocks and warps share the rows of all slots that are added up", "[epilogues]") {
+    matvec_policy n = with_rows(2);
+    n.columns = 1, n.min_blocks = 3, n.cluster = 8;
+    const row r = finishing(n);
+    arch clustered = toy_arch;
+    clustered.cluster_blocks = 8;
+    clustered.sms = 16;
+    problem_member m = member(64, quantized | epilogue_part::combine);
+    m.experts = 64;
+    product_problem p = finished(1024, {m}, 4);
+    p.expert = true;
+    p.tokens = 1;
+    const int resident = blocks_per_sm(r, p, clustered);
+    REQUIRE(resident > 2);
+    const std::int32_t band = band_rows(r, p, clustered, resident);
+    REQUIRE(band == 32);  // 16 groups of rows in each of two bands
+    const launch_config config = config_of(r, p, clustered, band);
+    CHECK(config.cluster == 8);
+    CHECK(config.threads == 2 * 128);  // two groups of four slots, four at once
 }
 
 TEST_CASE("a gated launch costs what its two products cost", "[epilogues]") {

@@ -87,6 +87,12 @@ TEST_CASE("Tables that are bad, of two archs or of two executors do not join") {
     other.target = arch_named("sm_80");
     CHECK(std::string(joined{toy, other}.rows().state.message).find("cannot join") !=
           std::string::npos);
+    table host = toy;
+    host.launch = [](const void*, const launch_config&, const void*, std::size_t, void*) noexcept {
+        return status{};
+    };
+    CHECK(std::string(joined{toy, host}.rows().state.message).find("cannot join") !=
+          std::string::npos);
     CHECK(joined{}.rows().row_count == 0);
 }
 

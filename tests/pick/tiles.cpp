@@ -99,6 +99,18 @@ TEST_CASE("the same bits for every number of columns are those of one order", "[
         CHECK(picked_for(product(1024, columns), same).slices == 0);
 }
 
+TEST_CASE("the same bits of experts are those of a tensor with as many matrices", "[tiles]") {
+    const auto order_with = [](std::int32_t experts) {
+        product_problem p = product(1024, 64);
+        p.expert = true;
+        p.tokens = p.columns;
+        p.member[0].experts = experts;
+        return order_of(picked_for(p, {.same_bits = true}));
+    };
+    CHECK(order_with(2) == order_of(sliced_tile));  // so few matrices leave SMs idle
+    CHECK(order_with(64) == order_of(large));
+}
+
 TEST_CASE("a tile that is quantized holds whole blocks of results", "[tiles]") {
     const arch& a = *arch_named("sm_90");
     const auto refuses = [&](const matmul_policy& n, const product_problem& p) {

@@ -2,6 +2,9 @@
 #include "cases.hpp"
 #include "random/tables.hpp"
 
+#include "catena/match/ggml_cuda.hpp"
+#include "catena/match/detail/head_finder.hpp"
+#include "catena/plan/detail/find/head_request.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/verify.hpp"
 
@@ -152,6 +155,62 @@ TEST_CASE("a scale behind the turn of Q is done with it", "[plan][heads]") {
     CHECK(args_of(p, room).member[0].f32 == c.g[c.turned_q].data);
 }
 
+TEST_CASE("a scale behind a turn that begins a soft cap is the engine's", "[plan][heads]") {
+    layer_case c({.norms = false});
+    const id turned = c.rope(c.g.other({c.g.input(format::f32, {c.is.size, 8, 1})}));
+    const id scaled = c.g.scale(turned, 0.5f);
+    c.g.other({c.g.scale(c.g.unary(scaled, sub_op::tanh), 2)});
+    const plan p = c.planned();
+    CHECK(p.at(c.g.position(scaled)).step < 0);
+}
+
+TEST_CASE("ggml-cuda stores heads that are scaled in a launch of their own", "[plan][heads]") {
+    layer_case c({.norms = false});
+    const id turned = c.rope(c.g.other({c.g.input(format::f32, {c.is.size, 2, 1})}));
+    const id scaled = c.g.scale(turned, 0.5f);
+    c.stored(c.g.view(scaled, {2 * c.is.size, 1}), c.g.input(format::f16, {2 * c.is.size, 64}));
+    const graph_view view = c.g.view();
+    graph_index index;
+    REQUIRE(index.build(view).ok());
+    const head_finder find(index);
+    CHECK(ggml_cuda_head_launches(view, find.of(c.g.position(turned))) == 3);
+    CHECK(ggml_cuda_head_launches(view, find.of(c.g.position(c.turned_k))) == 1);
+}
+
+TEST_CASE("heads that are turned twice are no one launch", "[plan][heads]") {
+    layer_case c({.norms = false});
+    const id once = c.rope(c.g.other({c.g.input(format::f32, {c.is.size, 8, 1})}));
+    const id twice = c.rope(once);
+    c.g.other({twice});
+    const plan p = c.planned();
+    const std::int32_t first = p.at(c.g.position(once)).step;
+    CHECK((first < 0 || first != p.at(c.g.position(twice)).step));
+}
+
+TEST_CASE("the distance of tokens says how heads are aligned", "[plan][heads]") {
+    for (const std::int64_t tokens : {1, 2}) {
+        layer_case c({.tokens = tokens});
+        const std::int64_t row = c.is.size * 8 + 1;  // an element behind the heads of each
+        const id x =
+            c.g.view(c.g.other({c.g.input(format::f32, {row, tokens})}), {c.is.size, 8, tokens});
+        c.g[x].nb[2] = 4 * row;
+        const id turned = c.rope(x);
+        const graph_view view = c.g.view();
+        graph_index index;
+        REQUIRE(index.build(view).ok());
+        const head_chain h = head_finder(index).of(c.g.position(turned));
+        CHECK(alignment_of(view, h) == (tokens > 1 ? 4 : 16));
+    }
+}
+
+TEST_CASE("heads that are turned otherwise have a launch of their own", "[plan][heads]") {
+    layer_case c({.norms = false});
+    c.g[c.turned_k].params[1] = 64;
+    const plan p = c.planned();
+    const std::int32_t q = p.at(c.g.position(c.turned_q)).step;
+    CHECK((q < 0 || q != p.at(c.g.position(c.turned_k)).step));
+}
+
 TEST_CASE("a K that others read besides is also written", "[plan][heads]") {
     layer_case c;
     c.g.other({c.turned_k});
@@ -163,6 +222,10 @@ TEST_CASE("a K that others read besides is also written", "[plan][heads]") {
     layer_case output;
     output.g[output.turned_k].flags |= flag_output;
     CHECK(args_of(output.planned(), room).member[1].f32 != nullptr);
+
+    layer_case outside;
+    outside.g.read_outside(outside.turned_k);
+    CHECK(args_of(outside.planned(), room).member[1].f32 != nullptr);
 }
 
 TEST_CASE("a norm whose result others read is the engine's, and the turn begins behind it",
@@ -218,6 +281,13 @@ TEST_CASE("the engine keeps what no row turns or stores, and says why", "[plan][
     layer_case ids;
     ids.g[ids.rows].type = format::f32;
     CHECK(why(ids, ids.v_set) == reason::cache_ids);
+    layer_case odd_ids;  // 64 bits at half of their size
+    odd_ids.g.share(odd_ids.rows, odd_ids.rows, 4);
+    CHECK(why(odd_ids, odd_ids.v_set) == reason::cache_ids);
+    layer_case odd_cache;
+    odd_cache.g.share(odd_cache.v_set, odd_cache.values, 1);
+    odd_cache.g.share(odd_cache.values, odd_cache.values, 1);
+    CHECK(why(odd_cache, odd_cache.v_set) == reason::cache_shape);
 }
 
 TEST_CASE("what takes an engine one launch stays with it", "[plan][heads]") {
@@ -268,6 +338,8 @@ TEST_CASE("heads may be turned where they lie", "[plan][heads]") {
 
 TEST_CASE("optimize keeps what heads start from until they are stored", "[plan][heads]") {
     layer_case c;
+    c.g.other(
+        {c.rope(c.g.other({c.g.input(format::f32, {c.is.size, 8, 1})}))});  // of the next layer
     const ordering order = optimize(c.g.view());
     REQUIRE(order.state.ok());
     const auto kept = [&](id t) {

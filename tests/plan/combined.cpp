@@ -29,14 +29,11 @@ table quick_rows() {
 /// A gate and a value of five experts, three of them used; down with its bias; their weighted sum
 /// with a residual; a norm of that, which a matrix reads.
 struct summed_case {
-    explicit summed_case(std::int64_t tokens = 2, bool late = false, bool shared = false,
-                         bool scaled = false)
-        : tokens(tokens), late(late), shared(shared), scaled(scaled) {}
-
-    std::int64_t tokens;
-    bool late, shared;  // weights that are made behind down; a shared expert
-    bool scaled;        // all that before the residual
-    graph_builder g;
+    std::int64_t tokens = 2;
+    bool late = false, shared = false;  // weights that are made behind down; a shared expert
+    bool scaled = false;                // all that before the residual
+    bool weighs = true;                 // else the sum is not weighted
+    graph_builder g = {};
     id residual = made({512, tokens});
     id of_shared = shared ? made({512, tokens}) : no_tensor;
     id ids = g.node(op::argsort, format::i32, {3, tokens}, {g.input(format::f32, {3, tokens})});
@@ -47,7 +44,7 @@ struct summed_case {
     id down = picked(512, inner);
     id biased = g.same_shape(op::add_id, down, {down, g.weight(format::f32, {512, 5}), ids});
     id weights = late ? made({1, 3, tokens}) : early;
-    id weighted = g.mul(biased, weights);
+    id weighted = weighs ? g.mul(biased, weights) : biased;
     id first = g.add(slot(0), slot(1));
     id sum = g.add(first, slot(2));
     id joined = shared ? g.add(sum, of_shared) : sum;
@@ -85,7 +82,7 @@ struct summed_case {
 
 TEST_CASE("the launch of the experts' last matrices adds up what they make", "[plan]") {
     const std::int64_t tokens = GENERATE(1, 2);
-    summed_case c(tokens);
+    summed_case c{.tokens = tokens};
     const plan p = c.planned();
     const step& s = c.adds(p);
     REQUIRE(s.what.product().member_count == 1);
@@ -114,7 +111,7 @@ TEST_CASE("the launch of the experts' last matrices adds up what they make", "[p
 }
 
 TEST_CASE("with same_bits the norm adds them up, for any number of tokens", "[plan]") {
-    summed_case c(GENERATE(1, 2));
+    summed_case c{.tokens = GENERATE(1, 2)};
     options asked;
     asked.pick.same_bits = true;
     const plan p = c.planned(shipped_table(), asked);
@@ -123,14 +120,14 @@ TEST_CASE("with same_bits the norm adds them up, for any number of tokens", "[pl
 }
 
 TEST_CASE("the launch waits for weights that are made behind the matrices", "[plan]") {
-    summed_case c(1, true);
+    summed_case c{.tokens = 1, .late = true};
     const plan p = c.planned();
     CHECK(c.by_their_launch(p));
     CHECK(c.adds(p).launch_at == c.g.position(c.weighted));
 }
 
 TEST_CASE("a sum that their launch may not write is left to the norm behind it", "[plan]") {
-    summed_case c(1);
+    summed_case c{.tokens = 1};
     SECTION("it lies over the weights") { c.g.share(c.all, c.weights); }
     SECTION("it lies over the ids") { c.g.share(c.all, c.ids); }
     SECTION("it lies over another part of the residual") { c.g.share(c.all, c.residual, 64); }
@@ -147,7 +144,7 @@ TEST_CASE("a sum exactly over the residual is written by their launch", "[plan]"
 
 TEST_CASE("what a shared expert made joins their sum in the norm behind them", "[plan]") {
     const std::int64_t tokens = GENERATE(1, 2);
-    summed_case c(tokens, false, true);
+    summed_case c{.tokens = tokens, .shared = true};
     const plan p = c.planned(quick_rows());
     CHECK(c.adds(p).what.product().member[0].epilogue ==
           (epilogue_set::of(epilogue_part::bias) | combine));
@@ -171,7 +168,7 @@ TEST_CASE("what a shared expert made joins their sum in the norm behind them", "
 
 TEST_CASE("a scale of their sum is left to the norm behind them", "[plan]") {
     const bool shared = GENERATE(false, true);
-    summed_case c(1, false, shared, true);
+    summed_case c{.tokens = 1, .shared = shared, .scaled = true};
     const plan p = c.planned();
     CHECK(c.adds(p).what.product().member[0].epilogue ==
           (epilogue_set::of(epilogue_part::bias) | combine));
@@ -187,7 +184,7 @@ TEST_CASE("a scale of their sum is left to the norm behind them", "[plan]") {
 }
 
 TEST_CASE("a sum that their launch may not write stays whole beside a shared expert", "[plan]") {
-    summed_case c(1, false, true);
+    summed_case c{.tokens = 1, .shared = true};
     c.g.share(c.sum, c.weights);
     const plan p = c.planned();
     CHECK_FALSE(c.by_their_launch(p));
@@ -195,7 +192,7 @@ TEST_CASE("a sum that their launch may not write stays whole beside a shared exp
 }
 
 TEST_CASE("what somebody else reads is not only added up", "[plan]") {
-    summed_case c(1);
+    summed_case c{.tokens = 1};
     SECTION("the results") { c.g.other({c.biased}); }
     SECTION("the results times their weights") { c.g.other({c.weighted}); }
     SECTION("a part of the sum") { c.g.other({c.first}); }
@@ -204,6 +201,14 @@ TEST_CASE("what somebody else reads is not only added up", "[plan]") {
     const plan p = planner(shipped_table()).plan(view);
     CHECK(difference(view, p) == "");
     for (const step& s : p.steps()) CHECK_FALSE(epilogue_of(s.what).has(combine));
+}
+
+TEST_CASE("results that are added up without weights are written where others may read them",
+          "[plan]") {
+    summed_case c{.tokens = 1, .weighs = false};
+    const bool outside = GENERATE(false, true);
+    if (outside) c.g.read_outside(c.biased);
+    CHECK(c.by_their_launch(c.planned()) == !outside);
 }
 
 TEST_CASE("an order before allocation keeps the ids until a norm could make the sum", "[plan]") {
@@ -218,9 +223,9 @@ TEST_CASE("an order before allocation keeps the ids until a norm could make the 
 }
 
 TEST_CASE("medians decide who adds up if both ways have them", "[plan]") {
-    summed_case apart(1);
+    summed_case apart{.tokens = 1};
     apart.g.share(apart.all, apart.weights);  // so it is not combined
-    summed_case c(1);
+    summed_case c{.tokens = 1};
     table rows = shipped_table();
     std::vector<measurement> medians;
     const auto measured = [&](const plan& p, float us) {
@@ -250,7 +255,7 @@ TEST_CASE("a sum pays if the norm of it can then be made inside", "[plan]") {
     const auto of_down = [](const summed_case& c, const plan& p) {
         return p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.down)).step)].what;
     };
-    summed_case apart(1), together(1);
+    summed_case apart{.tokens = 1}, together{.tokens = 1};
     apart.g.share(apart.all, apart.weights);  // so it is not combined
     const plan by_norm = apart.planned(), by_launch = together.planned();
     const product_problem reader = matvec_problem(512, {{format::q4_K, 64}});
@@ -266,7 +271,7 @@ TEST_CASE("a sum pays if the norm of it can then be made inside", "[plan]") {
     rows.measured = medians.data();
     rows.measured_count = static_cast<int>(medians.size());
 
-    summed_case c(1);
+    summed_case c{.tokens = 1};
     c.g[c.end].src[1] = no_tensor;
     if (over_sum) c.g.share(c.out, c.all);
     const plan p = c.planned(rows);

@@ -40,7 +40,10 @@ TEST_CASE("the function by which experts are picked is the engine's, with a bias
     if (bias) c.biased();
     const id ids = c.picked();
     const bool gathered = GENERATE(true, false);
-    if (gathered) c.gather(ids);
+    if (gathered)
+        c.gather(ids);
+    else
+        c.g.other({c.values});
     const plan p = planned(c.g);
     CHECK((p.at(3).step < 0) == gathered);
     CHECK(left_why(p, 3) == (gathered ? reason::engine_fuses : reason::none));
@@ -80,8 +83,20 @@ TEST_CASE("a soft cap is the engine's, a SCALE before anything else is not", "[e
     norm_case c;
     const id scaled = c.g.scale(c.g.matmul(format::q4_K, 32, c.mul), 0.5f);
     const sub_op function = GENERATE(sub_op::tanh, sub_op::softplus);
-    c.g.scale(c.g.unary(scaled, function), 2);
-    CHECK(steps_of(planned(c.g)) == (function == sub_op::tanh ? "1: 0 1, 2: 2" : "1: 0 1, 2: 2 3"));
+    const id made = c.g.unary(scaled, function);
+    const bool capped = GENERATE(true, false);
+    if (capped)
+        c.g.scale(made, 2);
+    else
+        c.g.other({made});
+    const bool fused = capped && function == sub_op::tanh;
+    CHECK(steps_of(planned(c.g)) == (fused ? "1: 0 1, 2: 2" : "1: 0 1, 2: 2 3"));
+}
+
+TEST_CASE("the SCALE of a soft cap is not done with the norm before it", "[engine_fuses]") {
+    norm_case c;
+    c.g.scale(c.g.unary(c.g.scale(c.mul, 0.5f), sub_op::tanh), 2);
+    CHECK(planned(c.g).steps().size() == 0);  // one launch of the engine's, as without it
 }
 
 TEST_CASE("the activation of a convolution is the engine's, its result is quantized",

@@ -258,6 +258,27 @@ TEST_CASE("a GLU whose second matrix has no scales is not excused by those of th
     CHECK_THAT(fault_of(g, made), Contains("is not the value of that node"));
 }
 
+TEST_CASE("a row that adds up no slots is not told to add up the only one") {
+    graph_builder g;
+    const id ids = g.node(op::argsort, format::i32, {1, 2}, {g.input(format::f32, {1, 2})});
+    const id x = g.other({g.input(format::f32, {512, 1, 2})});
+    const id product = g.mul_mat_id(g.weight(format::q4_K, {512, 256, 4}), x, ids);
+    g.other({product});
+    plan made = planned(g);
+    const plan_faults inside{made};
+    const std::size_t s = step_of(g, made, product);
+    const table& t = made.rows();
+    const row& own = t.rows[inside.at(s).row];
+    const row* const other = std::find_if(t.rows, t.rows + t.row_count, [&](const row& r) {
+        return r.computes == own.computes && slots_added(r.policy.matvec()) == 1;
+    });
+    REQUIRE(other != t.rows + t.row_count);
+    inside.give_row(s, static_cast<int>(other - t.rows));
+    REQUIRE(fault_of(g, made) == "");
+    inside.head(s).combined = true;
+    CHECK_THAT(fault_of(g, made), Contains("the sum of slots is nothing that its row can do"));
+}
+
 TEST_CASE("a launch that comes too late to be overwritten as in the engine's order is a fault") {
     norm_case c;
     const id early = c.g.matmul(format::q4_K, 64, c.mul);

@@ -243,3 +243,12 @@ TEST_CASE("names that lie nowhere yet need no more workspace than the bound", "[
     CHECK(steps_of(p) == "1: 0 1, 2: 2 4");
     CHECK(p.workspace_bytes() <= bound);
 }
+
+TEST_CASE("the peak has a result and what it is made of", "[optimize]") {
+    graph_builder g;
+    id x = g.input(format::f32, {256});
+    for (int i = 0; i < 3; ++i) x = g.other({x});
+    const ordering o = optimize(g.view());
+    CHECK(o.peak_before == 2 * 1024);
+    CHECK(o.peak_after == 2 * 1024);
+}

@@ -4,6 +4,7 @@
 
 #include "random/tables.hpp"
 
+#include "catena/pick/measured.hpp"
 #include "catena/plan/explain_text.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/verify.hpp"
@@ -130,6 +131,48 @@ TEST_CASE("why experts do not find themselves is said", "[plan][routing]") {
     options without;
     without.chains_off = "routed_experts";
     CHECK(why_routing_apart(off, without) == reason::one_launch);
+}
+
+TEST_CASE("a launch finds the experts that are weighed, among as many as it has matrices",
+          "[plan][routing]") {
+    routed_layer fewer;  // matrices are picked by the first four of eight
+    const id four = fewer.first(fewer.sort, 4);
+    std::rotate(fewer.g.nodes.begin() + fewer.g.position(fewer.gate), fewer.g.nodes.end() - 1,
+                fewer.g.nodes.end());
+    for (const id t : {fewer.gate, fewer.up, fewer.glu, fewer.down}) {
+        fewer.g[t].ne[1] = 4;
+        for (int d = 2; d < 4; ++d) fewer.g[t].nb[d] = fewer.g[t].nb[1] * 4;
+    }
+    for (const id t : {fewer.gate, fewer.up, fewer.down}) fewer.g[t].src[2] = four;
+    CHECK_FALSE(fewer.routed(fewer.by_engine()));
+    routed_layer more;  // than the router knows
+    for (const id t : {more.gate, more.up}) more.g[more.g[t].src[0]].ne[2] += 1;
+    CHECK_FALSE(more.routed(more.by_engine()));
+}
+
+TEST_CASE("medians may say that a token is routed faster apart", "[plan][routing]") {
+    routed_layer c;
+    std::vector<measurement> medians;
+    const auto measured = [&](const options& asked, float us) {
+        for (const step& s : c.by_engine(&node_by_node, asked).steps())
+            medians.push_back({problem_key(s.what), s.row, us, 0});
+    };
+    options apart;
+    apart.chains_off = "routed_experts";
+    REQUIRE(c.routed(c.by_engine(&node_by_node)));
+    measured({}, 1000);
+    measured(apart, 1);
+    std::stable_sort(
+        medians.begin(), medians.end(),
+        [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
+    table rows = shipped_table();
+    rows.measured = medians.data();
+    rows.measured_count = static_cast<int>(medians.size());
+    graph_view view = c.g.view();
+    view.engine = &node_by_node;
+    const plan p = planner(rows).plan(view);
+    CHECK_FALSE(c.routed(p));
+    CHECK(left_why(p, c.g.position(c.sort)) == reason::routing_slower);
 }
 
 TEST_CASE("others that read experts before their launch keep routing apart", "[plan][routing]") {

@@ -15,6 +15,7 @@ struct router_shape {
     catena::scoring score = catena::scoring::soft_max;
     bool bias = false;
     std::int64_t groups = 1, groups_chosen = 1;
+    std::int64_t best = 2;  ///< experts whose scores tell how good a group is
     bool soft_max_chosen = false, normalized = true, clamped = true;
     float scale = 1;
 };
@@ -96,10 +97,11 @@ struct router_case {
     id best_groups(id x) {
         const std::int64_t size = is.experts / is.groups;
         const id groups = g.reshape(x, {size, is.groups, is.tokens});
-        const id two = first(sorted(groups), 2);
+        const id two = first(sorted(groups), is.best);
         const id single = g.reshape(groups, {1, size, is.groups, is.tokens});
-        id best = g.node(op::get_rows, format::f32, {1, 2, is.groups, is.tokens}, {single, two});
-        best = g.reshape(best, {2, is.groups, is.tokens});
+        id best =
+            g.node(op::get_rows, format::f32, {1, is.best, is.groups, is.tokens}, {single, two});
+        best = g.reshape(best, {is.best, is.groups, is.tokens});
         best = g.node(op::sum_rows, format::f32, {1, is.groups, is.tokens}, {best});
         const id kept = first(sorted(g.reshape(best, {is.groups, is.tokens})), is.groups_chosen);
         const id some =

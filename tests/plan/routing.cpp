@@ -134,6 +134,21 @@ TEST_CASE("weights that others read too are written where their readers begin", 
     const plan p = c.planned();
     CHECK(args_of(p).weights == c.g[c.rows].data);
     CHECK_FALSE(args_of(p).numbers.normalized);
+
+    router_case outside;
+    outside.g.read_outside(outside.rows);
+    CHECK(args_of(outside.planned()).weights == outside.g[outside.rows].data);
+}
+
+TEST_CASE("what is no normalization of weights, or no soft max, is left to the engine",
+          "[plan][routing]") {
+    router_case bounded;
+    for (const id n : bounded.g.nodes)
+        if (bounded.g[n].kind == op::clamp) bounded.g[n].params[1] = 0x3f800000;
+    CHECK_FALSE(args_of(bounded.planned()).numbers.normalized);
+    router_case scaled;
+    scaled.g[scaled.scores].params[0] = 0x3f000000;
+    CHECK(args_of(scaled.planned()).x == scaled.g[scaled.scores].data);
 }
 
 TEST_CASE("the engine keeps what no row routes, and says why", "[plan][routing]") {
@@ -143,6 +158,10 @@ TEST_CASE("the engine keeps what no row routes, and says why", "[plan][routing]"
     router_case whole;
     whole.g[whole.rows].src[1] = whole.g.input(format::i32, {8, 1});
     CHECK(why(whole) == reason::routing_unweighed);
+    router_case second;  // the best expert is not chosen
+    second.g[second.ids].params[0] = 4;
+    second.g.share(second.ids, second.sort, 4);
+    CHECK(why(second) == reason::routing_unweighed);
     router_case many({.chosen = 33});
     CHECK(why(many) == reason::too_large);
     router_case more({.experts = 2048});
@@ -174,6 +193,10 @@ TEST_CASE("groups that are limited in another way are the engine's", "[plan][rou
         if (c.g[n].kind == op::fill) c.g[n].params[0] = 0;
     const plan p = c.planned();
     CHECK(left_why(p, c.g.position(c.sort)) == reason::routing_groups);
+    router_shape three = of_deepseek;
+    three.best = 3;
+    router_case best(three);
+    CHECK(left_why(best.planned(), best.g.position(best.sort)) == reason::routing_groups);
 }
 
 TEST_CASE("ggml-cuda keeps the routing that it fuses", "[plan][routing]") {

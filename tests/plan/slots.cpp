@@ -68,6 +68,27 @@ TEST_CASE("readers of different row lengths and streams have copies of their own
     CHECK(slots.slots() == 3);
     CHECK(slots.of(a, 256, 0).slot != slots.of(a, 512, 0).slot);
     CHECK(slots.of(a, 256, 0).slot != slots.of(a, 256, 1).slot);
+    CHECK(slots.of(a, 256, 0).until == g.position(other));  // who reads other rows may share it
+}
+
+TEST_CASE("a slot is dealt again on its stream, behind its last reader", "[slots]") {
+    for (const std::int32_t stream : {0, 1}) {
+        graph_builder g;
+        const id x = g.input(format::f32, {512});
+        const id first = g.matmul(format::q4_K, 64, g.scaled_norm(x));
+        const id behind = g.matmul(format::q4_K, 64, g.scaled_norm(x));
+        for (std::size_t n = 3; n < g.nodes.size(); ++n) g[g.nodes[n]].stream = stream;
+        REQUIRE(g.position(first) == 2);
+        REQUIRE(g.position(behind) == 5);
+        graph_index index;
+        CHECK(slots_of(g, index).slots() == 1 + stream);
+    }
+    graph_builder g;
+    const id a = g.scaled_norm(g.input(format::f32, {512}));
+    const id read = g.matmul(format::q4_K, 512, a);  // where the next activation may be made
+    g.matmul(format::q4_K, 64, read);
+    graph_index index;
+    CHECK(slots_of(g, index).slots() == 2);
 }
 
 TEST_CASE("no plan needs more than the bound, whatever it fuses", "[slots]") {

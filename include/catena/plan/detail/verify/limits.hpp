@@ -221,6 +221,8 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     const bool experts = has_experts(a), makes = p.placement != norm_placement::producer;
     rules.must(!experts || !makes, "stand in a launch that makes its norm", 0, "experts");
     if (!experts) rules.at_most(a.columns, p.columns, "its columns");
+    rules.must(!a.combined || slots_added(p) > 1, "is nothing that its row can do", a.slots,
+               "the sum of slots");
     if (a.combined) rules.at_most(a.slots, slots_added(p), "slots that are added up");
     rules.must(!a.combined || experts, "are added up without experts", 0, "slots");
     rules.must(p.routes == (a.routing.tokens > 0), "is nothing that its row does, or is missing", 0,
