@@ -2,8 +2,8 @@
 #include "cases.hpp"
 #include "random/tables.hpp"
 
-#include "catena/match/ggml_cuda.hpp"
 #include "catena/match/detail/head_finder.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/detail/find/head_request.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/verify.hpp"

@@ -4,6 +4,7 @@
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
 #include "catena/plan/counters.hpp"
+#include "catena/plan/explain.hpp"
 #include "catena/plan/sentences.hpp"
 #include "catena/plan/verify.hpp"
 
