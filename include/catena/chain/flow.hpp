@@ -12,7 +12,7 @@ namespace CATENA_NAMESPACE::chain {
 
 struct flow {
     bool refused = false;       ///< a rule was broken: nothing that follows is looked at
-    stage_set passed = {};      ///< without an emit of the sum that a norm reads
+    stage_set passed = {};      ///< stages passed so far, without an emit of a norm's input
     stage_kind last = {};       ///< the stage that the last op became, if there was one
     format_set emitted = {};    ///< formats that the finished value was emitted in
     bool engine_reads = false;  ///< quantized in formats that an engine's own matmuls read

@@ -84,7 +84,7 @@ class activation_rows {
                                            : Emits.has(format::q8_1_mmq_ds4) ? ds4
                                                                              : layouts;
     const row_args& a_;
-    int rows_;       ///< of the tensor
+    int rows_;       ///< rows of the tensor
     int row_;        ///< where the norm row starts
     int first_ = 0;  ///< the same within the row, in elements
     int ended_ = 1;  ///< rows that end in the norm row

@@ -22,15 +22,15 @@ namespace CATENA_NAMESPACE::kernel {
 struct matvec_band {
     const matvec_member* member = nullptr;
     int columns = 0;
-    int first_row = 0, end_row = 0;  ///< of the member
-    int token = 0, slot = 0;         ///< of the first column; dense: 0
-    int slots = 1;                   ///< whose results are added up
-    int picked = 0;  ///< its matrix; dense: 0; -1: there is none; combined: of the slot that
-                     ///< has the lane's number
-    int expert = 0;  ///< the same of the slot whose results are finished
-    real weight{0};  ///< combined: of the lane's slot
+    int first_row = 0, end_row = 0;  ///< rows of the member's result
+    int token = 0, slot = 0;         ///< token and slot of the first column; dense: 0
+    int slots = 1;                   ///< slots whose results are added up
+    int picked = 0;  ///< number of the matrix; dense: 0; -1: no such expert; combined: the matrix
+                     ///< of the slot that has the lane's number
+    int expert = 0;  ///< matrix, as picked, of the slot whose results are finished
+    real weight{0};  ///< combined: weight of the lane's slot
     float* finished = nullptr;  ///< [columns or slots][max_finished_rows], shared: results of the
-                                ///< block that are still to be added up or quantized
+                                ///< block that are added up or quantized later
 };
 
 /// The matrix that the ids pick, or the token's number. It may not be there.

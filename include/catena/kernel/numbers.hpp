@@ -150,10 +150,10 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
     /// The scales of a group's rows, step by step: a division for each would take as long as the
     /// product.
     struct row_scales {
-        const float* row[P.rows];  ///< null: it has none
-        int at, past;              ///< the lane's scale, and its values that lie before the lane's
-        int values;                ///< of a scale
-        int on, past_on;           ///< to the next step's
+        const float* row[P.rows];  ///< scales of each row; null: each is 1
+        int at, past;              ///< the lane's scale, and its values in front of the lane's
+        int values;                ///< values that share a scale
+        int on, past_on;           ///< what a step adds to at and past
 
         template <class X>
         CATENA_FN real of(X& x, int r) const {

@@ -20,12 +20,12 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-inline constexpr int line_floats = 32;  ///< of a line of L2
+inline constexpr int line_floats = 32;  ///< floats in a line of L2
 
 /// What stands behind the columns in shared memory.
 struct norm_share {
-    float* partial;  ///< a float per warp
-    float* factor;   ///< a float per column
+    float* partial;  ///< a float for each warp
+    float* factor;   ///< a float for each column
 };
 
 template <matvec_policy P>

@@ -13,10 +13,10 @@ namespace CATENA_NAMESPACE::kernel {
 
 /// The part of the activation that goes with a piece.
 struct matvec_columns {
-    const std::byte* x;    ///< of the first column
-    std::int64_t x_bytes;  ///< column to column
+    const std::byte* x;    ///< start of the first column
+    std::int64_t x_bytes;  ///< bytes from column to column
     int count;
-    int half = 0;  ///< where odd_quads_behind, from a column's even quads to its odd ones
+    int half = 0;  ///< odd_quads_behind: bytes from a column's even quads to its odd ones
 };
 
 /// The d of a q8_1 block.
@@ -28,14 +28,14 @@ CATENA_FN real load_scale(X& x, const std::byte* block) {
 /// A piece of a warp's weight rows: row r at rows + r * Room + the `offset` of lane r.
 struct matvec_piece {
     const std::byte* rows;
-    int offset;  ///< of this lane's row
+    int offset;  ///< offset of the lane's row
     int values;
-    int value;         ///< the first, of the row
-    int row, end_row;  ///< the first of the group; the end of the band
-    int expert;        ///< dense: 0
-    bool pairs;        ///< of a GLU
+    int value;         ///< number of the piece's first value in the row
+    int row, end_row;  ///< first row of the group, and end of the band
+    int expert;        ///< number of the matrix; dense: 0
+    bool pairs;        ///< the rows are those of a GLU
     const matvec_member* member;
-    const float* norm_weight;  ///< norm_placement::passing: of the piece's values
+    const float* norm_weight;  ///< norm_placement::passing: norm weight at the piece's values
 };
 
 /// Where row r of a piece lies. All lanes; r may differ between them.

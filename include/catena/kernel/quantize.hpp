@@ -23,7 +23,7 @@ CATENA_FN real_quad as_value(const real (&v)[quad]) { return {{v[0], v[1], v[2],
 
 /// A thread's share of a quantized block.
 struct quantized_quad {
-    real d;      ///< of the block
+    real d;      ///< scale of the block
     unsigned q;  ///< four int8
 
     CATENA_FN unsigned d_bits() const { return bits_of(d); }
@@ -31,7 +31,7 @@ struct quantized_quad {
 
 /// One value of a quantized block.
 struct quantized_value {
-    real d;  ///< of the block
+    real d;  ///< scale of the block
     std::int8_t q;
 };
 

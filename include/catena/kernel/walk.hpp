@@ -39,14 +39,14 @@ template <matvec_policy P>
 struct matvec_place {
     /// Room for slots beside a row, and for one more at the end. A matrix has 2^25 rows at most.
     static constexpr unsigned numbers = combines<P> ? 2 * slots_added(P) : 1;
-    static constexpr int turn_values = stage_values(P);  ///< of all warps of a team
+    static constexpr int turn_values = stage_values(P);  ///< values of all warps of a team
 
     int k;
-    unsigned turn;  ///< first row of the group, and the slot: one register has both
-    unsigned on;    ///< to the warp's next group
-    unsigned back;  ///< from behind the band's rows to the same place among those of the next slot
-    int end_row;    ///< of the band
-    int slots;      ///< that are added up
+    unsigned turn;  ///< first row of the group and slot, in one register
+    unsigned on;    ///< distance in turn to the warp's next group
+    unsigned back;  ///< distance in turn from the end of the band to the next slot
+    int end_row;    ///< end of the band's rows
+    int slots;      ///< slots that are added up
     int slice;      ///< the warp's piece among those of its team; alone: 0
     int left;       ///< values of the row from the team's pieces on
 

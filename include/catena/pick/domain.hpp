@@ -23,7 +23,7 @@ inline constexpr std::int64_t max_matvec_columns = 8;
 struct absence {
     format_set weights;
     std::int64_t from_columns;
-    int before;  ///< on GPUs of a compute capability below this; 0: everywhere
+    int before;  ///< absent if the GPU's compute capability is below this; 0: on every GPU
     const char* why;
 };
 

@@ -68,7 +68,7 @@ class shared_memory {
   private:
     struct array {
         std::size_t begin, bytes;
-        std::size_t used;  ///< of the launch's shared memory up to its end: gaps do not count
+        std::size_t used;  ///< shared memory of the launch up to the array's end, without gaps
     };
     struct alignas(swizzle_bytes) line {
         std::byte bytes[swizzle_bytes];

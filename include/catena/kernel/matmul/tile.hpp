@@ -64,12 +64,12 @@ struct part_of_k {
 
 struct matmul_tile {
     const matvec_member* member;
-    int expert;            ///< which matrix; dense: 0
-    int token;             ///< without ids: whose columns the tile has; dense: 0
-    int first_row, rows;   ///< of the result
+    int expert;            ///< number of the matrix; dense: 0
+    int token;             ///< token that has the columns, if there are no ids; dense: 0
+    int first_row, rows;   ///< rows of the result
     bool pairs;            ///< the tile's second half are rows of `up`
-    int first_column = 0;  ///< dense
-    int columns = 0;       ///< that the tile has
+    int first_column = 0;  ///< first column of a dense matrix
+    int columns = 0;       ///< columns of the tile
     /// For experts: which columns, and the activation rows that they read. For a dense matrix both
     /// are null, and counted from first_column.
     const int* column = nullptr;

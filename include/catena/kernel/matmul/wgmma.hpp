@@ -14,7 +14,7 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-inline constexpr int wgmma_rows = 64, wgmma_bytes = 32;  ///< of K
+inline constexpr int wgmma_rows = 64, wgmma_bytes = 32;  ///< rows and bytes of K of one wgmma
 inline constexpr int swizzled_chunks = exec::swizzled_row_bytes / chunk_bytes;
 static_assert(exec::swizzled_row_bytes == warpgroup_row_bytes, "a step is a row of the swizzle");
 
@@ -80,9 +80,9 @@ template <matmul_policy P, format L>
 struct warpgroup_columns {
     static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
     static constexpr int own = share * swizzled_chunks / warp_size;
-    static constexpr int bytes = share * warpgroup_row_bytes;  ///< of a step
+    static constexpr int bytes = share * warpgroup_row_bytes;  ///< bytes that a warp copies
 
-    std::int64_t block;  ///< to the next of the same column
+    std::int64_t block;  ///< bytes from a block to the next of its column
     const std::byte* column[own];
 
     template <class X>

@@ -32,7 +32,7 @@ struct read_edge {
 struct matmul_read {
     std::int32_t node = -1;  ///< position
     std::int32_t value = no_tensor;
-    std::int64_t k = 0;  ///< elements of a row as it reads them
+    std::int64_t k = 0;  ///< elements of a row of value, as the matmul reads it
     std::int32_t stream = 0;
     format weight = format::unknown;
     bool float_weight = false;
@@ -44,7 +44,7 @@ struct matmul_read {
 class graph_index {
   public:
     graph_view view;
-    const own_ops* ops = nullptr;  ///< of the engine's own; null: there are none
+    const own_ops* ops = nullptr;  ///< the engine's own ops; null: none
 
     /// Builds the index; on a malformed view returns why, and the index must not be used.
     status build(const graph_view& graph) {

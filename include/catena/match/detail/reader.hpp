@@ -27,13 +27,13 @@ struct reader {
     std::int32_t node = -1;  ///< position
     std::int32_t slot = 0;
     bool expert = false;
-    format weight = format::unknown;        ///< of the matrix, when a group may serve it
-    skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
-    format layout = format::unknown;        ///< which it reads the activation
-    bool as_f32 = false;  ///< it multiplies float weights with the f32 itself, unless
+    format weight = format::unknown;        ///< format of the matrix, if a group may serve it
+    skeleton served_by = skeleton::matvec;  ///< skeleton that the planner chose
+    format layout = format::unknown;        ///< layout that the planner chose for the activation
+    bool as_f32 = false;  ///< the reader multiplies float weights with the f32 value itself, unless
                           ///< the planner gives it a rounded copy
-    bool dealt = false;   ///< the planner gave it to a launch
-    obstacle left;        ///< why: none when a group may serve it
+    bool dealt = false;   ///< a launch has the reader
+    obstacle left;        ///< reason why no group may serve it, or none
 
     bool servable() const { return !left.found(); }
     bool float_weight() const { return as_f32; }

@@ -31,17 +31,17 @@ struct cost_constants {
     double read_by_all_bytes = 5.5;
 
     // A row step.
-    double row_launch_us = 0.6;      ///< beside the node: first loads and last stores
-    double wave_us = 0.8;            ///< the same for each further wave of blocks
-    double block_start_us = 0.0011;  ///< of a block, however small: the GPU starts them in turn
-    double sum_us = 0.36;            ///< of a row's threads, for a norm
-    double warp_sum_us = 0.018;      ///< one warp's part of it, if warps meet
+    double row_launch_us = 0.6;      ///< first loads and last stores, beside the time of the node
+    double wave_us = 0.8;            ///< loads and stores of each further wave of blocks
+    double block_start_us = 0.0011;  ///< start of a block: the GPU starts blocks in turn
+    double sum_us = 0.36;            ///< a sum over the threads of a row, for a norm
+    double warp_sum_us = 0.018;      ///< one warp's part of that sum, if warps meet
     // What a quad of a thread's values takes; quads come one after the other:
     double quantize_us = 0.65;    ///< shuffles and divisions of a quantized block
     double gate_us = 0.77;        ///< a gate's exponential
     double late_load_us = 0.38;   ///< a load that nothing asked for ahead
     double element_us = 0.062;    ///< accesses to single elements
-    double warp_quad_us = 0.023;  ///< what each warp of an SM issues
+    double warp_quad_us = 0.023;  ///< instructions that each warp of an SM issues
 };
 
 namespace detail {
@@ -61,9 +61,9 @@ inline constexpr double cold_stream_share = 0.6;
 /// us and 0.52 us.
 inline constexpr double late_node_us = 0.29;
 inline constexpr double cluster_us = 0.5;  ///< blocks of a cluster begin together and meet twice
-inline constexpr double shared_memory_bytes = 128;  ///< of an SM's shared memory, in a cycle
-inline constexpr double warp_issues = 4;            ///< of an SM's warps, in a cycle
-inline constexpr double spare_share = 0.03;  ///< of each format or column too many; an assumption
+inline constexpr double shared_memory_bytes = 128;  ///< bytes that an SM moves in a cycle
+inline constexpr double warp_issues = 4;     ///< instructions that an SM's warps issue in a cycle
+inline constexpr double spare_share = 0.03;  ///< share for each spare format or column; assumed
 
 }  // namespace detail
 

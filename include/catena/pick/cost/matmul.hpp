@@ -40,7 +40,7 @@ constexpr group_issues wgmma_issues(format_set weights) {
     return {0, 0, weights.has(format::fp8_e4m3) ? 4.0 : 8.0};
 }
 inline constexpr double decoding_issues = 150;
-inline constexpr double issues_per_cycle = 2.02;  ///< of an SM's warps: four at best
+inline constexpr double issues_per_cycle = 2.02;  ///< instructions of an SM in a cycle, 4 at best
 
 /// Columns that a matrix of the tensor meets. For experts, this assumes that the ids spread evenly.
 constexpr double columns_of_matrix(const product_problem& p) {

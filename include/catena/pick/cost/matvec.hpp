@@ -9,14 +9,14 @@ namespace CATENA_NAMESPACE::detail {
 /// How a launch is shared out: what its busiest SM has, and what a warp there has.
 struct matvec_share {
     double weights = 0;  ///< bytes, padded to whole bands
-    double rows = 0;     ///< of all members
-    double blocks = 0;   ///< of the launch
-    double of_sm = 0;    ///< its share of the rows, 1 for all
-    double warps = 0;    ///< of a block
-    double groups = 0;   ///< that a warp has one after the other, in all blocks of its SM
-    double turns = 0;    ///< of a group: stages of the ring
-    double ahead = 0;    ///< the share of its stages that are filled before it waits for columns
-    double overlap = 0;  ///< the share of its blocks that start while the launch before it runs
+    double rows = 0;     ///< weight rows of all members
+    double blocks = 0;   ///< blocks of the launch
+    double of_sm = 0;    ///< the SM's share of the rows, 1: all of them
+    double warps = 0;    ///< warps of a block
+    double groups = 0;   ///< groups of rows of a warp, one after the other, in all blocks
+    double turns = 0;    ///< stages of the ring that a group takes
+    double ahead = 0;  ///< share of those stages that are filled before the warp waits for columns
+    double overlap = 0;  ///< share of the blocks that start while the launch before runs
 };
 
 /// Weight rows of a member that a launch goes over: a band takes its full time, even if its matrix

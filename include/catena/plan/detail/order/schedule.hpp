@@ -32,7 +32,7 @@ struct trial_step {
     /// Positions between which it may launch, both included: there the slots of the workspace that
     /// it touches are its activations' alone.
     std::int32_t from = 0, until = graph_index::forever;
-    std::vector<covered_node> nodes;  ///< in node order within each output
+    std::vector<covered_node> nodes;  ///< outputs one after the other, each in node order
 
     bool has(std::int32_t node) const {
         return std::any_of(nodes.begin(), nodes.end(),

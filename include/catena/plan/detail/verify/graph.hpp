@@ -103,7 +103,7 @@ class engine_order {
     /// Writes: 0 is memory as it was; then a result for each node, then scratch for each.
     std::vector<written> writes;
     std::vector<std::uint64_t> seen;       ///< what each source of an engine's node found
-    std::vector<std::int32_t> first_seen;  ///< per node, and one past
+    std::vector<std::int32_t> first_seen;  ///< index into seen for each node, and the end
 
     bool acts(std::int32_t i) const {
         const tensor& t = view_.node(i);
@@ -171,7 +171,7 @@ class engine_order {
         return out;
     }
 
-    memory left;  ///< as the engine's order leaves it
+    memory left;  ///< memory after the nodes in the engine's order
 
   private:
     const graph_view& view_;

@@ -213,8 +213,8 @@ class weight_bytes {
 struct written {
     value what;
     region where;
-    std::int64_t half = 0;         ///< of a matmul's result: elements of half a row; 0: of none
-    std::uint64_t halves[2] = {};  ///< hashes of what the halves of its rows hold
+    std::int64_t half = 0;  ///< elements of half a row, for a matmul's result; 0: another result
+    std::uint64_t halves[2] = {};  ///< hashes of the two halves of the rows
 
     /// The first or the second half of each row; of rows that lie one after the other.
     region half_of_rows(int which) const {

@@ -12,12 +12,12 @@
 
 namespace CATENA_NAMESPACE::proof {
 
-/// What a hash is of.
+/// The kind of value that a hash stands for.
 enum class term : std::uint64_t {
     initial = 1,  ///< memory before the graph runs
-    made,         ///< by a node of the engine
+    made,         ///< the result of a node of the engine
     scratch,      ///< what such a node leaves behind its result
-    part,         ///< of another value, by offset and shape
+    part,         ///< a part of another value, by offset and shape
     pieces,       ///< memory that several nodes wrote
     number,
     spread,  ///< repeated over some dimensions
