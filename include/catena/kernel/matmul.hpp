@@ -42,7 +42,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <matmul_policy P>
 inline constexpr bool warpgroups_of = by_warpgroups(P);
 
-/// What a block has besides its tile. Rings go on where the tile before left them.
+/// The state of a block that goes from tile to tile: the rings go on where the last tile left them.
 template <class Stream>
 struct matmul_block {
     Stream& stream;

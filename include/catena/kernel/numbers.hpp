@@ -135,7 +135,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
   private:
     real squares_;  // of the values that this lane has multiplied
 
-    /// All of the norm but for its 1 / rms.
+    /// Multiplies with the norm's weight and adds up squares. The factor 1 / rms is left out.
     template <class X>
     CATENA_FN void norm(X& x, const float* weight, real (&v)[lane_numbers]) {
         real w[lane_numbers];
@@ -165,7 +165,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
         }
     };
 
-    /// Those of the lane's first step, which begins at value `k` of a row.
+    /// The scales of the lane's first step, which begins at value `k` of a row.
     CATENA_FN static row_scales scales_of(const matvec_piece& piece, int k) {
         const matvec_member& m = *piece.member;
         row_scales out;

@@ -173,7 +173,7 @@ constexpr int cluster_of(const policy& p) {
                                           : p.matmul().cluster;
 }
 
-/// Where the activation is quantized: but for some matvecs, by a launch of its own.
+/// The placement of the launch's norm: only some matvecs have another than producer.
 constexpr norm_placement placement_of(const policy& p) {
     return p.kind() == skeleton::matvec ? p.matvec().placement : norm_placement::producer;
 }

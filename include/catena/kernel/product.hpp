@@ -38,13 +38,13 @@ struct matvec_piece {
     const float* norm_weight;  ///< norm_placement::passing: norm weight at the piece's values
 };
 
-/// Where row r of a piece lies. All lanes; r may differ between them.
+/// The address of row r of a piece. All lanes call it together, and r may differ between them.
 template <format F, int Rows, int Room, class X>
 CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
     const std::byte* row = p.rows + r * Room;
     if constexpr (block_alignment<F> == 16)
         return row;
-    else if constexpr (Rows == 1)  // which every lane follows
+    else if constexpr (Rows == 1)  // every lane follows that row
         return row + p.offset;
     else
         return row + x.shuffle(p.offset, r);
@@ -59,18 +59,18 @@ CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
 ///     template <class X, class Finish>       // after the last piece: each result in one lane,
 ///     void results(X& x, bool pairs, Finish finish);  // finish(row, column, v, up)
 ///
-/// `up`, of a GLU (pairs): the product of the other matrix, of which v and row are the gate's. Some
-/// lanes may finish rows or columns that are not there.
+/// With a GLU (pairs) v and row are those of the gate, and `up` is the product of the other matrix.
+/// Some lanes may finish rows or columns that do not exist.
 template <matvec_policy P, format F, inner_product Kind = P.product>
 struct product;
 
-/// The one result of a group of rows that a lane finishes, if it does.
+/// The one result of a group of rows that a lane finishes, if `finishes` says so.
 struct lane_place {
     int row, column;
     bool finishes;
 };
 
-/// Has a lane one result of a group at most, and knows which before it is there?
+/// Does a lane finish one result of a group at most, and know which one before the products?
 template <matvec_policy P>
 inline constexpr bool one_result = P.columns == 1;
 
@@ -83,9 +83,9 @@ CATENA_FN auto weights_of(X& x, const std::byte* block, int group) {
     return w;
 }
 
-/// What a group adds to a row's sum, but for the activation's scale: its products and, of a format
-/// with mins, the sums of the activation, one for each scale. Mins come negated. Part of every
-/// accumulation order.
+/// The term of a group in a row's sum, without the activation's scale: the group's products times
+/// its scales and, for a format with mins, the sums of the activation times the negated mins. This
+/// is a part of every accumulation order.
 template <int Scales, bool Mins>
 CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const real (&product)[Scales],
                        [[maybe_unused]] const real (&sum)[Scales]) {

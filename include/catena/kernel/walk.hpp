@@ -34,7 +34,7 @@ CATENA_FN int followed_row(X& x) {
     return first + x.lane() % rows_brought<P>;
 }
 
-/// Where a warp is in its part of a band.
+/// The place of a warp in its part of a band.
 template <matvec_policy P>
 struct matvec_place {
     /// Room for slots beside a row, and for one more at the end. A matrix has 2^25 rows at most.
@@ -53,7 +53,7 @@ struct matvec_place {
     CATENA_FN int row() const { return static_cast<int>(turn / numbers); }
     CATENA_FN int slot() const { return static_cast<int>(turn % numbers); }
     CATENA_FN bool done() const { return combines<P> ? slot() >= slots : row() >= end_row; }
-    /// Goes to the next slots where the group lies behind the band's rows.
+    /// Goes to the next slots if the group lies behind the band's rows.
     CATENA_FN void settle() {
         if constexpr (combines<P>)
             while (turn >= static_cast<unsigned>(end_row) * numbers) {
@@ -63,7 +63,8 @@ struct matvec_place {
     }
     /// First value of the warp's piece.
     CATENA_FN int first() const { return k - left + slice * P.piece; }
-    /// None, or less, where a row's last pieces are fewer than the warps of a team.
+    /// Values of the warp's piece: 0 or less if the row's last pieces are fewer than a team's
+    /// warps.
     CATENA_FN int values() const {
         const int own = left - slice * P.piece;
         return own < P.piece ? own : P.piece;

@@ -31,7 +31,7 @@ class host_device {
     /// `seed` chooses the order in which blocks run and threads go on; 0 is the natural order.
     /// Equal seeds give equal runs; a correct kernel gives equal results for all seeds.
     explicit host_device(std::uint64_t seed = 0) : seed_(seed) {}
-    /// For the launches to come.
+    /// Sets the seed of later launches.
     void set_seed(std::uint64_t seed) { seed_ = seed; }
 
     /// Declares global memory. Kernels may touch declared memory only. `base` need not be mapped

@@ -17,7 +17,7 @@
 
 namespace CATENA_NAMESPACE::exec {
 
-/// Where a thread can wait for others.
+/// The calls in which a thread waits for other threads.
 enum class meeting : std::uint8_t {
     none,
     sync,

@@ -16,10 +16,10 @@ namespace CATENA_NAMESPACE::exec {
 class shared_memory {
   public:
     static constexpr std::size_t gap = 64;      ///< bytes between and after arrays, of no array
-    static constexpr std::size_t first = 1024;  ///< and before them: what the driver takes on a GPU
+    static constexpr std::size_t first = 1024;  ///< bytes before arrays, which a GPU's driver takes
     static constexpr std::size_t max_arrays = 64;
 
-    /// Before a launch that gives each block `bytes`.
+    /// Prepares for a launch that gives each block `bytes`.
     void reset(std::size_t bytes) {
         limit_ = bytes;
         size_ = first + (rounded(bytes) + (max_arrays + 1) * gap) / 64 * 64;

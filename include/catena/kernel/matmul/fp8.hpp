@@ -144,7 +144,7 @@ struct stage_product<P, format::fp8_group, F, W> {
             if (n < blocks) visit(i, x.warp() * share + n % share, n / share);
         }
     }
-    /// And visit(i, r) for its part of the warp's rows.
+    /// Calls visit(i, r) for the lane's part of the warp's rows.
     template <class X, class Visit>
     CATENA_FN static void each_row(X& x, const Visit& visit) {
         CATENA_UNROLL

@@ -21,7 +21,7 @@ struct use {
     std::int32_t slot = 0;   ///< index into src
 };
 
-/// What a node reads that may change while the graph runs.
+/// A read by a node of a tensor that may change while the graph runs.
 struct read_edge {
     std::int32_t tensor = no_tensor;
     std::int32_t slot = 0;

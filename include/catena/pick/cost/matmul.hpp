@@ -17,8 +17,8 @@ struct group_issues {
 /// at their peak, and 1.6 at the share of it that others published for an H100 (62 %); 14
 /// instructions take 7.
 inline constexpr group_issues integer_issues = {55, 14, 14};
-/// And for a step: what is the same in every step, what 16 rows that are copied take, and as many
-/// blocks of columns. Tiles of q4_K and q6_K take 73 to 158 % of it.
+/// Instructions of a warp for a step: a fixed part, a part for each 16 rows that are copied, and
+/// one for each 16 blocks of columns. Tiles of q4_K and q6_K take 73 to 158 % of it.
 struct step_issues {
     double fixed, rows, blocks;
 };

@@ -91,8 +91,8 @@ class reader_judge {
         }
     }
 
-    /// Where matmuls would read several layouts, all of them could read bf16, or all int8. What
-    /// takes least time is chosen, with the writing of the value.
+    /// If matmuls would read several layouts, all of them could read bf16, or all int8. The layouts
+    /// that take the least time, writing the value included, are chosen.
     void agree(const pattern& chain, match& m) {
         if (m.layouts().size() < 2 || known_.asked.pick.same_bits) return;
         matmuls_.clear();
@@ -142,8 +142,8 @@ class reader_judge {
         return catena::verdict_on(t, choices_.lone_problem(r.node, how.kind, how.layout));
     }
 
-    /// In which layouts a reader of f32 may read the value: rounded to its weights' type too,
-    /// unless other readers want other rows.
+    /// The layouts in which a reader of f32 may read the value. It may be rounded to the weights'
+    /// type, unless other readers want rows of another length.
     format_set layouts_of_numbers(const match& m, const reader& r) const {
         const format_set plain = format_set::of(format::f32);
         const std::int64_t length = view_.at(view_.node(r.node).src[1]).ne[0];
@@ -224,8 +224,8 @@ class reader_judge {
         return false;
     }
 
-    /// What the launches of matmuls_ take in the layouts that they have now, and the step that
-    /// writes those.
+    /// The time of the launches of matmuls_ with their present layouts, and of the step that writes
+    /// these layouts.
     expected_time time_of(const pattern& chain, const match& m) {
         expected_time all;
         const auto add = [&](const auto& p) { all += choices_.time(p); };

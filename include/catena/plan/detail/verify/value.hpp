@@ -107,7 +107,7 @@ inline value turned(const value& v, const rotation& by, std::int64_t k, std::int
     return single(h);
 }
 
-/// What was in a cache, with the rows of a value in place of those that `ids` name, a value.
+/// The value of a cache in which the rows of a value have replaced those that `ids` name.
 inline value stored(const value& before, const value& rows, format type, std::uint64_t ids,
                     bool of_64_bits) {
     return single(hash_of(term::stored, before.hash, rows.hash, type, ids, of_64_bits));
