@@ -5,7 +5,7 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/chain/routing.hpp"
 #include "catena/config.hpp"
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 #include "catena/format/rows.hpp"
 #include "catena/kernel/policy.hpp"
 
@@ -23,7 +23,7 @@ inline constexpr int piece_unit = 256;
 constexpr int length_unit(skeleton by, format weights) {
     if (by == skeleton::matmul && weights == format::fp8_e4m3)
         return info(format::fp8_group).block_elements;
-    return is_number(weights) ? 32 : info(weights).block_elements;
+    return is_float(weights) ? 32 : info(weights).block_elements;
 }
 
 /// Values of one weight row that a warp takes at a step of dp4a: 32 per lane. Its pieces are
@@ -156,12 +156,13 @@ constexpr int tile_rows(const matmul_policy& p) {
 }
 
 /// Warpgroups multiply rows of 128 bytes of K at a step, swizzled (exec/operand.hpp), which lie
-/// without gaps: numbers as they come, 64 or of fp8 128, and quantized weights decoded to bf16.
+/// without gaps: float weights as they come, 64 values or 128 of fp8, and quantized weights decoded
+/// to bf16.
 constexpr bool by_warpgroups(const matmul_policy& p) { return p.product == tile_product::wgmma; }
 inline constexpr int warpgroup_values = info(format::bf16_mma).block_elements;
 inline constexpr int warpgroup_row_bytes = info(format::bf16_mma).block_bytes;
 constexpr bool decodes(const matmul_policy& p, format_set weights) {
-    return by_warpgroups(p) && !has_numbers(weights);
+    return by_warpgroups(p) && !has_float_weights(weights);
 }
 constexpr bool fp8_by_warpgroups(const matmul_policy& p, format_set weights) {
     return by_warpgroups(p) && weights.has(format::fp8_e4m3);
@@ -178,7 +179,7 @@ constexpr int step_values(const matmul_policy& p, format_set weights) {
 /// but for those longest ones of which warpgroups would not fit.
 constexpr int tile_row_bytes(const matmul_policy& p, format f) {
     const int block = info(f).block_bytes, bytes = p.piece / info(f).block_elements * block;
-    if (by_warpgroups(p) && is_number(f)) return bytes;
+    if (by_warpgroups(p) && is_float(f)) return bytes;
     const int before = block % 16 == 0 ? 0 : block % 2 == 0 ? 14 : 15;
     const int chunks = (bytes + before + 15) / 16;
     const bool even = chunks % 2 == 0 && !(by_warpgroups(p) && chunks >= 14);
@@ -248,7 +249,7 @@ inline constexpr int unpacked_groups = 2;
 inline constexpr int unpacked_row_bytes = unpacked_groups * 32 + 16;
 inline constexpr int unpacked_scale_bytes = unpacked_groups * 16;
 constexpr int unpacked_bytes(const matmul_policy& p, format_set weights) {
-    const bool none = has_numbers(weights) || by_warpgroups(p);
+    const bool none = has_float_weights(weights) || by_warpgroups(p);
     return none ? 0 : p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
 }
 
@@ -341,7 +342,7 @@ constexpr std::uint32_t order_of(const policy& p) {
 /// run after run, and agree with the host executor to a tolerance.
 constexpr bool bits_of_device(const computation& c) {
     if (c.kind() != skeleton::matmul) return false;
-    return has_numbers(c.product().weights) || c.product().activation == format::bf16_mma;
+    return has_float_weights(c.product().weights) || c.product().activation == format::bf16_mma;
 }
 
 }  // namespace CATENA_NAMESPACE

@@ -3,7 +3,7 @@
 //
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
 //              1 / rms, is a factor of the finished products
-//   passing    weights that are numbers are multiplied with x * weight as it comes (numbers.hpp),
+//   passing    float weights are multiplied with x * weight as it comes (float_weights.hpp),
 //              and each warp sums the squares; 1 / rms as in deferred. One block more writes the
 //              norm
 //

@@ -1,5 +1,5 @@
 // What the inner products of a matvec have in common. One header for each in this folder: dot.hpp
-// (dp4a), fragment.hpp (integer mma), numbers.hpp (weights that are numbers). The skeleton knows
+// (dp4a), fragment.hpp (integer mma), float_weights.hpp (float weights). The skeleton knows
 // nothing else about how values are multiplied.
 #pragma once
 

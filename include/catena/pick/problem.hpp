@@ -147,7 +147,8 @@ constexpr bool makes_norm(const problem& p) {
 
 /// Does a group quantize an f32 activation itself that is no norm?
 constexpr bool quantizes_inside(const product_computation& c) {
-    return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
+    return c.kind == skeleton::matvec && c.activation == format::f32 &&
+           !has_float_weights(c.weights);
 }
 
 /// Does a launch quantize what its matrices read, and is that no norm?

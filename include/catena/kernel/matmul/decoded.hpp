@@ -30,7 +30,7 @@ CATENA_FN void decode_word(X& x, unsigned q, const group_scales<Scales, Mins>& s
 }
 
 template <matmul_policy P, format F, format_set W>
-requires(!is_number(F)) struct warpgroup_step<P, F, W> {
+requires(!is_float(F)) struct warpgroup_step<P, F, W> {
     static constexpr int piece_steps = P.piece / warpgroup_values;
     static constexpr int room = weight_room<P, W>;
 

@@ -65,7 +65,8 @@ struct weight_rows_of_warp {
     }
 };
 
-/// Columns that a warp multiplies together: an mma's; of numbers two, which one instruction loads.
+/// Columns that a warp multiplies together: an mma's; two for float weights, which one instruction
+/// loads.
 template <format L>
 inline constexpr int columns_together = L == format::f32 ? 2 * mma_columns : mma_columns;
 

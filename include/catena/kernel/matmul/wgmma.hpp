@@ -1,7 +1,7 @@
 // A tile of f16 or bf16 by warpgroups (sm_90a): tensor cores read both operands from shared memory,
 // rows of K in the swizzled 128 bytes of exec/operand.hpp. The activation is what its maker
-// rounded, to f16_mma or bf16_mma. Weights that are numbers lie in the stage as they come, like it.
-// Quantized weights are in decoded.hpp, fp8 in fp8_wgmma.hpp.
+// rounded, to f16_mma or bf16_mma. Float weights lie in the stage as they come, like the
+// activation. Quantized weights are in decoded.hpp, fp8 in fp8_wgmma.hpp.
 //
 // Tensor cores multiply a step while the warps prepare the next one, and start the copies of the
 // one that follows all others: one block barrier a step says that it is complete, and the last one
@@ -153,7 +153,7 @@ struct warpgroup_rows {
     }
 };
 
-/// A step over weights that are numbers of 16 bits.
+/// A step over float weights of 16 bits.
 template <matmul_policy P, format F, format_set W>
 requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
     int k;

@@ -3,7 +3,7 @@
 // and whether anybody outside may look at it.
 #pragma once
 
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 #include "catena/match/detail/check.hpp"
 #include "catena/match/detail/names.hpp"
 #include "catena/match/own_ops.hpp"
@@ -279,10 +279,10 @@ class graph_index {
             const tensor& t = view.node(i);
             if (t.src[0] == no_tensor || t.src[1] == no_tensor) continue;
             const format type = view.at(t.src[0]).type;
-            const bool numbers = reads_f32(type) && constant(t.src[0]);
-            if (numbers || info(type).role == format_role::weight)
+            const bool float_weight = reads_f32(type) && constant(t.src[0]);
+            if (float_weight || info(type).role == format_role::weight)
                 matmuls_.push_back({i, value_behind(view, t.src[1]), view.at(t.src[1]).ne[0],
-                                    t.stream, type, numbers, quantized_matmul(view, t)});
+                                    t.stream, type, float_weight, quantized_matmul(view, t)});
         }
     }
 };

@@ -65,7 +65,7 @@ namespace detail {
 inline obstacle check_weight(const graph_view& view, std::int32_t weight, format_set formats) {
     const tensor& w = view.at(weight);
     const bool plain = info(w.type).role != format_role::weight;
-    if (plain && !(is_number(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
+    if (plain && !(is_float(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
     if (elements(w) == 0) return {-1, reason::no_elements};
     if (!is_weight(view, weight)) return {-1, reason::weight_not_leaf};
     if (!w.reachable) return {-1, reason::unreachable};
@@ -192,7 +192,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
                 return {-1, r, scales, 4};
         out.weight = w.type;
         out.as_f32 = reads_f32(w.type) ||
-                     (is_number(w.type) &&
+                     (is_float(w.type) &&
                       (detail::few_columns(t, w) || !chain.activations.has(matmul_layout(w.type))));
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
         if (obstacle f = detail::check_params(t, out.float_weight()); f.found()) return f;

@@ -57,8 +57,8 @@ class reader_judge {
         format_set layouts = chain.activations;
         const bool plain = r.float_weight();
         if (plain)
-            layouts.bits &= layouts_of_numbers(m, r).bits;
-        else if (is_number(r.weight))
+            layouts.bits &= layouts_of_floats(m, r).bits;
+        else if (is_float(r.weight))
             layouts.bits &= format_set::of(format::fp8_group).bits;
         else if (view_.at(t.src[1]).ne[0] != m.quant_k)  // a matmul's layouts depend on the rows
             layouts.bits &= format_set::of(format::q8_1).bits;
@@ -77,7 +77,7 @@ class reader_judge {
                       static_cast<std::int64_t>(percent + 0.5f)};
             last = {r.left, {}};
         } else if (const obstacle f = detail::check_rounding(t, r.weight);
-                   is_number(r.weight) && how.kind == skeleton::matmul && f.found()) {
+                   is_float(r.weight) && how.kind == skeleton::matmul && f.found()) {
             r.left = {r.node, f.why, f.have, f.need};
             last = {r.left, {}};
         } else if (plain && base_alignment(view_.at(t.src[1])) < 16) {
@@ -98,7 +98,7 @@ class reader_judge {
         matmuls_.clear();
         std::vector<format> best;
         for (reader& r : m.readers) {
-            if (!r.servable() || r.served_by != skeleton::matmul || is_number(r.weight)) continue;
+            if (!r.servable() || r.served_by != skeleton::matmul || is_float(r.weight)) continue;
             matmuls_.push_back(&r);
             best.push_back(r.layout);
         }
@@ -144,7 +144,7 @@ class reader_judge {
 
     /// The layouts in which a reader of f32 may read the value. It may be rounded to the weights'
     /// type, unless other readers want rows of another length.
-    format_set layouts_of_numbers(const match& m, const reader& r) const {
+    format_set layouts_of_floats(const match& m, const reader& r) const {
         const format_set plain = format_set::of(format::f32);
         const std::int64_t length = view_.at(view_.node(r.node).src[1]).ne[0];
         const format rounded = warpgroup_layout(r.weight);
@@ -158,7 +158,7 @@ class reader_judge {
     /// if rounding it in a step of its own takes longer than it saves.
     void weigh_rounding(match& m) {
         const auto rounded = [](const reader& r) {
-            return r.servable() && is_number(r.weight) && in_mma_blocks(r.layout);
+            return r.servable() && is_float(r.weight) && in_mma_blocks(r.layout);
         };
         const format_set all = m.layouts();
         format_set others;            // that are there anyway

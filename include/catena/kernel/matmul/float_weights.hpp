@@ -1,4 +1,4 @@
-// The product of weights that are numbers, f32, f16 or bf16, on floating-point tensor cores. The
+// The product of float weights, f32, f16 or bf16, on floating-point tensor cores. The
 // activation comes as f32; each warp rounds its share of a stage's columns to the weights' type,
 // where it lies, before the others read it: f32 to tf32, and so its weights. An mma takes 32 bytes
 // of K of 16 rows and 8 columns, whatever the type, so fragments are loaded by one code. Sums are

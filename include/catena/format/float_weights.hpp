@@ -17,10 +17,10 @@ constexpr bool reads_f32(format_set weights) {
 
 /// A float weight: one that reads f32, or fp8_e4m3, which a matvec multiplies with f32 and a matmul
 /// with fp8.
-constexpr bool is_number(format f) { return reads_f32(f) || f == format::fp8_e4m3; }
+constexpr bool is_float(format f) { return reads_f32(f) || f == format::fp8_e4m3; }
 
 /// Has a group float weights? The weights of a group are all float or all quantized.
-constexpr bool has_numbers(format_set weights) {
+constexpr bool has_float_weights(format_set weights) {
     return reads_f32(weights) || weights.has(format::fp8_e4m3);
 }
 
