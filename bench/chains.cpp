@@ -22,10 +22,10 @@ catena::plan planned(const model& m, const table& rows) {
     return p;
 }
 
-/// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's.
+/// Float weights are in no chain: with more columns than a matvec has they are the engine's.
 /// A layer has the router that makes its norm.
-bool of_numbers(const step& s) {
-    return s.what.kind() != skeleton::row && has_numbers(s.what.product().needs.weights);
+bool of_float_weights(const step& s) {
+    return s.what.kind() != skeleton::row && has_float_weights(s.what.product().needs.weights);
 }
 
 /// No case deals positions and rows of a cache.
@@ -64,7 +64,7 @@ found look_at(const model& m, const catena::plan& p, std::size_t chain) {
     positions products;
     std::map<std::string, std::string> matrices;  // by format
     for (const step& s : p.steps()) {
-        if (s.chain != static_cast<std::int32_t>(chain) || of_numbers(s)) continue;
+        if (s.chain != static_cast<std::int32_t>(chain) || of_float_weights(s)) continue;
         for (const std::int32_t at : p.covered(s)) {
             const tensor& t = g.node(at);
             if (of_sum(s, t)) continue;
@@ -151,7 +151,7 @@ layer_case layer_of(const model& m, const table& rows) {
     const std::int32_t first = begins[middle], last = begins[middle + 1];
     positions nodes;
     for (const step& s : p.steps()) {
-        if ((of_numbers(s) && !makes_norm(s.what)) || of_heads(s)) continue;
+        if ((of_float_weights(s) && !makes_norm(s.what)) || of_heads(s)) continue;
         for (const std::int32_t at : p.covered(s))
             if (at >= first && at < last && !of_sum(s, m.one.view().node(at))) nodes.insert(at);
     }

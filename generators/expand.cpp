@@ -46,7 +46,7 @@ std::vector<Computation> kept_of(const std::vector<Computation>& wanted) {
 }
 
 /// The matmuls of matrices of one format: one in each layout that it may read, if the chain
-/// quantizes so or it reads numbers.
+/// quantizes so or its weights are float weights.
 std::vector<product_computation> matmul_parts(const lowered_chain& chain, format weights) {
     std::vector<product_computation> parts;
     const format_set layouts = chain::row_part(chain).emits;

@@ -24,11 +24,11 @@ constexpr matmul_policy shapes[] = {
 constexpr matmul_policy plain_shape = {
     .threads = 128, .min_blocks = 1, .rows = 16, .columns = 32, .stages = 2};
 
-/// The tiles of numbers have 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is
-/// f32, so what a tile reads again counts most: a warp of the first has 128 sums of a lane, and
-/// reads 128 columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is
-/// short.
-constexpr matmul_policy number_shapes[] = {
+/// The tiles of float weights have 256, 128 and 16 rows. Nothing is unpacked and a stage's
+/// activation is f32, so what a tile reads again counts most: a warp of the first has 128 sums of a
+/// lane, and reads 128 columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared
+/// memory is short.
+constexpr matmul_policy float_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
@@ -57,8 +57,8 @@ constexpr matmul_policy fp8_shapes[] = {
 };
 
 std::span<const matmul_policy> shapes_of(format_set weights) {
-    if (reads_f32(weights)) return number_shapes;
-    if (has_numbers(weights)) return fp8_shapes;
+    if (reads_f32(weights)) return float_shapes;
+    if (has_float_weights(weights)) return fp8_shapes;
     return shapes;
 }
 

@@ -97,7 +97,7 @@ constexpr format common[] = {format::q8_0, format::q4_K, format::q6_K, format::m
 constexpr matvec_policy norm_first = {
     .threads = 512, .rows = 2, .columns = 1, .piece = 1024, .placement = norm_placement::deferred};
 
-/// A norm inside a matvec of numbers: each warp makes it in passing, one row a warp, all of a
+/// A norm inside a matvec of float weights: each warp makes it in passing, one row a warp, all of a
 /// router's row of 2048 on its way at once. 256 threads, for the block that writes the norm.
 constexpr matvec_policy norm_in_passing = {.threads = 256,
                                            .min_blocks = 3,
@@ -150,11 +150,11 @@ constexpr matvec_policy plain_matvec = {.threads = 64,
                                         .stages = 2,
                                         .product = inner_product::mma};
 
-/// Weights that are numbers, with f32 activations: a router's few rows, whose piece is 2 KB, so
+/// Float weights, with f32 activations: a router's few rows, whose piece is 2 KB, so
 /// that all of a row of 2048 is on its way at once; others have 1 KB. 16 to 64 KB to a block.
-constexpr matvec_policy number_router = {
+constexpr matvec_policy float_router = {
     .threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma};
-constexpr matvec_policy number_rows = {
+constexpr matvec_policy float_rows = {
     .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma};
 /// Several columns of a router: a row for each warp, so that its few rows are on many SMs.
 constexpr matvec_policy router_columns = {.threads = 64,
@@ -165,17 +165,17 @@ constexpr matvec_policy router_columns = {.threads = 64,
                                           .activation = activation_source::shared,
                                           .product = inner_product::fma};
 /// Several columns that fit into shared memory.
-constexpr matvec_policy number_columns = {.threads = 256,
-                                          .min_blocks = 1,
-                                          .rows = 4,
-                                          .columns = 8,
-                                          .activation = activation_source::shared,
-                                          .product = inner_product::fma};
+constexpr matvec_policy float_columns = {.threads = 256,
+                                         .min_blocks = 1,
+                                         .rows = 4,
+                                         .columns = 8,
+                                         .activation = activation_source::shared,
+                                         .product = inner_product::fma};
 /// Several columns that do not: a warp reads them once for four rows.
-constexpr matvec_policy long_number_columns = {
+constexpr matvec_policy long_float_columns = {
     .threads = 128, .min_blocks = 3, .rows = 4, .columns = 8, .product = inner_product::fma};
 /// Any alignment.
-constexpr matvec_policy plain_numbers = {
+constexpr matvec_policy plain_floats = {
     .threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .product = inner_product::fma};
 
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
@@ -270,8 +270,8 @@ std::vector<policy> row_policies(const row_computation& computes) {
     return {std::begin(norm_policies), std::end(norm_policies)};
 }
 
-std::vector<policy> number_policies(const arch& target, const arch_choice& choice,
-                                    const product_computation& computes) {
+std::vector<policy> float_policies(const arch& target, const arch_choice& choice,
+                                   const product_computation& computes) {
     const bool f32 = computes.weights.has(format::f32),
                fp8 = computes.weights.has(format::fp8_e4m3);
     std::vector<policy> all;
@@ -284,8 +284,8 @@ std::vector<policy> number_policies(const arch& target, const arch_choice& choic
     const auto bytes_of = [&](const matvec_policy& p, std::int64_t columns) {
         return shared_bytes(computes, p, usual_column, columns);
     };
-    if (!fp8) all.push_back(made(number_router, choice.copy, choice.stages));
-    matvec_policy rows = made(number_rows, choice.copy, choice.stages);
+    if (!fp8) all.push_back(made(float_router, choice.copy, choice.stages));
+    matvec_policy rows = made(float_rows, choice.copy, choice.stages);
     rows.activation = activation_source::shared;
     const std::int64_t taken = shared_allocated(bytes_of(rows, 1), target);
     if (rows.min_blocks * taken > target.shared_per_sm) rows.activation = activation_source::global;
@@ -296,16 +296,16 @@ std::vector<policy> number_policies(const arch& target, const arch_choice& choic
         if (fits_sm(target, computes, router, router.piece)) all.push_back(router);
     }
     // Stages of four rows are twice as large.
-    matvec_policy columns = made(number_columns, choice.copy, choice.stages - 2);
+    matvec_policy columns = made(float_columns, choice.copy, choice.stages - 2);
     const auto holds_half = [&] {
         return bytes_of(columns, columns.columns / 2) <= target.shared_per_block;
     };
     if (!holds_half()) columns.threads /= 2;
     if (holds_half()) all.push_back(columns);
-    matvec_policy longer = long_number_columns;
+    matvec_policy longer = long_float_columns;
     if (f32) longer.rows = 2;  // most are routers
     all.push_back(made(longer, choice.copy, f32 ? choice.stages : choice.stages - 1));
-    all.push_back(made(plain_numbers, copy_method::plain, 2));
+    all.push_back(made(plain_floats, copy_method::plain, 2));
     return all;
 }
 
@@ -331,7 +331,7 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         while (shared() > target.shared_per_block) p.threads /= 2;
         return {p};
     }
-    if (computes.activation == format::f32) return number_policies(target, choice, computes);
+    if (computes.activation == format::f32) return float_policies(target, choice, computes);
     std::vector<policy> all;
     const auto longer = [&](const matvec_policy& shape) {
         return with_longer_pieces(target, computes, streamed(choice, shape), usual_column);

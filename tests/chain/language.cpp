@@ -44,7 +44,7 @@ TEST_CASE("A chain is spelled as its author wrote it") {
     STATIC_REQUIRE(signature(rms_norm | emit<f32>).view() == "rms_norm | emit<f32>");
 }
 
-TEST_CASE("Weights that are numbers read f32") {
+TEST_CASE("Float weights read f32") {
     constexpr auto chain = rms_norm | emit<f32> | group<mul_mat<f16>, mul_mat_id<f16>>;
     constexpr auto alone = lower("alone", mul_mat<bf16> | epilogue<add(bias)>);
     STATIC_REQUIRE(matvec_of(lower("behind", chain)).activation == f32);
@@ -53,7 +53,8 @@ TEST_CASE("Weights that are numbers read f32") {
     STATIC_REQUIRE(has_part(plain, skeleton::row));
 }
 
-TEST_CASE("A group may hold numbers beside quantized weights, each reading its form of the value") {
+TEST_CASE(
+    "A group may hold float weights beside quantized weights, each reading its form of the value") {
     constexpr auto chain = lower("", rms_norm | emit<f32> | quantize<q8_1> |
                                          group<mul_mat<q4_K, q6_K, f32>, mul_mat_id<q4_K>>);
     STATIC_REQUIRE(weights_of(chain) == (format_set::of(q4_K) | q6_K | f32));

@@ -355,7 +355,7 @@ TEST_CASE("From a quantized activation the reference multiplies and does nothing
           Approx(dot(&in.matrices[0].values[64], &activation[64], 64)).epsilon(1e-12));
 }
 
-TEST_CASE("The reference of a chain of numbers multiplies the value as it is") {
+TEST_CASE("The reference of a chain of float weights multiplies the value as it is") {
     constexpr lowered_chain numbers = lower("", emit<f32> | group<mul_mat<f32>>);
     inputs in;
     in.k = 64;

@@ -2,9 +2,9 @@
 // by the model that exec/executor.hpp states, and what is caught that a GPU would not say.
 #include "launch.hpp"
 
+#include "catena/format/float_weights.hpp"
 #include "catena/format/half.hpp"
 #include "catena/format/minifloat.hpp"
-#include "catena/format/number.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -93,7 +93,7 @@ architecture in_four_streams() {
     return a;
 }
 
-/// Weights that are numbers; what the gated product goes on to is quantized.
+/// Float weights; what the gated product goes on to is quantized.
 architecture llama_f16() {
     architecture a;
     a.q = a.k = a.v = a.up = GGML_TYPE_F16;
@@ -164,7 +164,7 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"sections, caches in bf16", with_sections},
                                 {"sections in turns, caches in f32", with_turns_of_sections}};
 
-/// Is it a matmul of a weight of numbers, not of a cache? No table row has rows of another length.
+/// Is it a matmul of a float weight, not of a cache? No table row has rows of another length.
 bool of_numbers(const ggml_tensor* t) {
     const ggml_tensor* w = t->src[0];
     return !ggml_is_quantized(w->type) && w->op == GGML_OP_NONE && w->ne[0] % 32 == 0;

@@ -191,8 +191,8 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const matmul_policy& ho
                                  .parts = every_part,
                                  .function = gate_function::silu,
                                  .written = false,
-                                 .layouts = format_set::of(is_number(f) ? format::q8_1_mmq_d4
-                                                                        : matmul_layout(f))},
+                                 .layouts = format_set::of(is_float(f) ? format::q8_1_mmq_d4
+                                                                       : matmul_layout(f))},
                        full = {s.formats[0], s.tile + 32, only(epilogue_part::quantize)},
                        halves = {.type = f,
                                  .rows = how.copy == copy_method::plain ? 37 : 64,

@@ -185,7 +185,7 @@ std::string launch_matmul(machine& machine, const instance& on, const matvec_cas
                           const bytes& activation) {
     auto a = common_args<matmul_args>(machine, c, p, activation);
     a.x_rows = c.x_rows();
-    a.x_bytes = rounds(on) ? 4 * c.k + column_gap : c.k;  // of numbers
+    a.x_bytes = rounds(on) ? 4 * c.k + column_gap : c.k;  // float weights
     a.experts = c.matrices();
     a.tiles = p.bands;
     const int column_tiles = (a.columns + columns_of(on.policy) - 1) / columns_of(on.policy);

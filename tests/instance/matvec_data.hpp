@@ -197,7 +197,7 @@ inline bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id
 /// Does the launch decode its weights to bf16?
 inline bool decodes(const instance& on) {
     return on.computes.product().activation == format::bf16_mma &&
-           !has_numbers(on.computes.product().weights);
+           !has_float_weights(on.computes.product().weights);
 }
 
 inline std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,

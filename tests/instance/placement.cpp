@@ -45,7 +45,7 @@ constexpr matvec_policy fma_rows = {.threads = 96,
                                     .copy = copy_method::bulk,
                                     .product = inner_product::fma,
                                     .placement = norm_placement::passing};
-constexpr product_computation normed_numbers = {
+constexpr product_computation normed_floats = {
     .kind = skeleton::matvec,
     .stages = stage_kind::rms_norm | stage_kind::mul_weight,
     .emits = format_set::of(format::f32) | format::q8_1,
@@ -66,8 +66,8 @@ TEST_CASE("A matvec defers the norm of its activation to its results") {
     stands_every_case<with(eight, norm_placement::deferred)>();
 }
 
-TEST_CASE("A matvec of numbers makes the norm of its activation in passing, and writes it") {
-    stands_every_case<fma_rows, normed_numbers>();
+TEST_CASE("A matvec of float weights makes the norm of its activation in passing, and writes it") {
+    stands_every_case<fma_rows, normed_floats>();
 }
 
 TEST_CASE("The norm that a matvec writes has the bits of a row step with as many threads") {

@@ -19,7 +19,7 @@ std::vector<format_set> served_sets(const table& t) {
     std::vector<format_set> sets;
     for (int i = 0; i < format_count; ++i) {
         const auto f = static_cast<format>(i);
-        if (info(f).role == format_role::weight || is_number(f)) sets.push_back(format_set::of(f));
+        if (info(f).role == format_role::weight || is_float(f)) sets.push_back(format_set::of(f));
     }
     for (int i = 0; i < t.row_count; ++i) {
         if (t.rows[i].computes.kind() != skeleton::matvec) continue;

@@ -290,7 +290,7 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 32768; }) ==
           "it needs 591056 bytes of shared memory; a block may use 232448");
     CHECK(said("sm_90", [](matvec_policy& p) { p.product = inner_product::fma; }) ==
-          "fma is for weights that are numbers, and no other product is");
+          "fma is for float weights, and no other product is");
     CHECK(said("sm_90", [](matvec_policy& p) { p.rows = 8, p.columns = 8; }) ==
           "a warp's lanes finish a result each, so 8 rows have no 8 columns");
     CHECK(said("sm_90", [](matvec_policy& p) { p.rows = 8, p.columns = 4; }) == "");

@@ -188,7 +188,7 @@ TEST_CASE("experts work on one column at a time, up to some tokens", "[constrain
     CHECK(judge(r, p).why == limit::columns);
 }
 
-TEST_CASE("numbers want an activation of f32, and rows of whole 32", "[constraints]") {
+TEST_CASE("float weights want an activation of f32, and rows of whole 32", "[constraints]") {
     matvec_policy n = narrow_matvec;
     n.product = inner_product::fma;
     n.activation = activation_source::global;
@@ -205,7 +205,7 @@ TEST_CASE("numbers want an activation of f32, and rows of whole 32", "[constrain
     CHECK(r.need == 32);
 }
 
-TEST_CASE("numbers may have columns in shared memory, of f32", "[constraints]") {
+TEST_CASE("float weights may have columns in shared memory, of f32", "[constraints]") {
     matvec_policy n = narrow_matvec;
     n.product = inner_product::fma;
     n.activation = activation_source::global;

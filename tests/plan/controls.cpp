@@ -251,7 +251,7 @@ TEST_CASE("a plan counts what it serves, what it leaves and why", "[controls]") 
     int left = 0;
     for (const std::int32_t l : n.left) left += l;
     CHECK(left == 2);
-    CHECK(n.steps == 3);  // and one for the matmul of numbers
+    CHECK(n.steps == 3);  // and one for the matmul of float weights
     CHECK(n.plain_rows == 0);
     CHECK(!n.stand_in);
     CHECK(n.fallbacks() == 2);

@@ -1,5 +1,5 @@
-// Weights that two kinds of matmul take, quantized ones and numbers: the planner picks the layout
-// of the quicker one.
+// Weights that two kinds of matmul take, quantized ones and float weights: the planner picks the
+// layout of the quicker one.
 #include "cases.hpp"
 
 #include "catena/plan/optimize.hpp"
@@ -138,7 +138,8 @@ TEST_CASE("few columns stay with int8 where a tile of warpgroups would be spare"
 }
 
 TEST_CASE(
-    "numbers are multiplied with a rounded copy where that is quicker, and then nobody needs f32",
+    "float weights are multiplied with a rounded copy where that is quicker, and then nobody needs "
+    "f32",
     "[plan][decoded]") {
     numbers_case c(128);
     c.g.matmul(format::f16, 512, c.mul);
@@ -155,7 +156,8 @@ TEST_CASE(
     CHECK(p.args(1, room).matmul.x_rows == 128);
 }
 
-TEST_CASE("few columns of numbers read f32, and so do their other readers", "[plan][decoded]") {
+TEST_CASE("few columns of float weights read f32, and so do their other readers",
+          "[plan][decoded]") {
     numbers_case few(12);
     few.g.matmul(format::f16, 64, few.mul);
     CHECK(plan_of_both(few.g).steps()[0].what.row().needs.emits == format_set::of(format::f32));
@@ -195,7 +197,7 @@ TEST_CASE("the engine's value is rounded for numbers where that saves more than 
     CHECK(one.workspace_bytes() == 0);
 }
 
-TEST_CASE("numbers beside fp8 read f32, for a step writes that or what is rounded",
+TEST_CASE("float weights beside fp8 read f32, for a step writes that or what is rounded",
           "[plan][decoded]") {
     numbers_case c(128);
     c.g.matmul(format::f16, 512, c.mul);

@@ -32,7 +32,7 @@ table table_of_fp8() {
         norm.emits = f32_and_fp8;
         out.push_back(row_of(norm, plain_row));
         out.push_back(row_of(row_computation{.emits = f32_and_fp8}, plain_row));
-        matvec_policy eight = number_matvec;
+        matvec_policy eight = float_matvec;
         eight.columns = 8;
         out.push_back(row_of(product_computation{.kind = skeleton::matvec,
                                                  .activation = format::f32,

@@ -124,7 +124,7 @@ TEST_CASE("a norm that others read too is made apart", "[plan][norm]") {
         c.g.read_outside(c.mul);
         CHECK(apart(rows.planned(c.g)) == reason::norm_shared);
     }
-    SECTION("a matrix of numbers") {
+    SECTION("a matrix of float weights") {
         read_norm c;
         c.g.matmul(format::f32, 8, c.mul);
         CHECK(apart(rows.planned(c.g)) == reason::norm_shared);

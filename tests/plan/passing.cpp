@@ -1,5 +1,5 @@
-// Norms that matrices of numbers make in passing: routers of models with experts, whose launch
-// writes the norm for all who read it behind them.
+// Norms that matrices of float weights make in passing: routers of models with experts, whose
+// launch writes the norm for all who read it behind them.
 #include "catena/plan/explain.hpp"
 
 #include "cases.hpp"
@@ -10,7 +10,7 @@ using namespace catena_test;
 namespace {
 
 constexpr row passing_row() {
-    row r = row_of(matvec_of_numbers, number_matvec);
+    row r = row_of(matvec_of_floats, float_matvec);
     r.computes.product().stages = stage_kind::rms_norm | stage_kind::mul_weight;
     r.computes.product().emits = format_set::of(format::f32) | format::q8_1;
     r.policy.matvec().columns = 1;
@@ -94,7 +94,7 @@ TEST_CASE("a router's launch writes its norm for those who read it as it is", "[
         c.g.read_outside(c.mul);
         CHECK(planned_passing(c.g).steps()[0].what.product().needs.emits == both);
     }
-    SECTION("a matrix of numbers that memory keeps from the launch") {
+    SECTION("a matrix of float weights that memory keeps from the launch") {
         const id late = c.g.input(format::f32, {8});
         c.g.share(c.g.other({late}), c.router);
         c.g.share(c.g.matmul(format::f32, 8, c.mul), late);

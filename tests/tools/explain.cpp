@@ -94,7 +94,7 @@ TEST_CASE("what is left has a reason and a sentence", "[explain]") {
     CHECK(matmul_listed);
 }
 
-TEST_CASE("matmuls of numbers are counted apart from the quantized ones", "[explain]") {
+TEST_CASE("matmuls of float weights are counted apart from the quantized ones", "[explain]") {
     auto text = catena_test::small_graph();
     text["tensors"][2]["type"] = "f16";
     text["tensors"][2]["nb"] = {2, 1024, 65536, 65536};

@@ -1,4 +1,4 @@
-// Steps that round a value for weights of 16-bit numbers are run and compared, as the matmuls that
+// Steps that round a value for float weights of 16 bits are run and compared, as the matmuls that
 // read it: here a value that no step of a chain makes.
 #include "catena/plan/step.hpp"
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""words.py ROOT: the first paragraph of each page says for whom the page is, and sentences stand alone.
+"""words.py ROOT: the first paragraph of each page says for whom the page is, and sentences and comments stand alone.
 
 In pages and in the comments of include/ no sentence begins with "The same of" or "Of a", and no comment of any source
 begins with "The same of" or "Of": such a sentence is understood only beside the one before it.
+
+Fewer than FIELDS comments on fields of include/ begin with a preposition: "///< bytes of a row" says what a field is, and
+"///< of a row" leaves that to its name.
 """
 import re
 import sys
@@ -19,6 +22,10 @@ assert len(pages) > 10 and len(headers) > 100 and len(sources) > 400, "the files
 READER = re.compile(r"\bfor (authors|contributors|everyone|owners|readers|users)\b")
 OPENS = re.compile(r"(?:^|\s)(?://[/<]*|#) (The same (?:of|for|as|with|in)|Of)\b")
 LEANS = re.compile(r"\b(The same (?:of|for)|Of (?:a|an|all|the))\b")
+FIELDS = 20
+PREPOSITIONS = ("of in to for by from with at on as behind before past into without per between under over above below beside "
+                "until after")
+FIELD = re.compile(rf"\S\s*///< ((?:{PREPOSITIONS.replace(' ', '|')}) .*)")
 
 wrong = [f"{page.relative_to(root)}: its first paragraph does not say for whom the page is" for page in pages
          if not READER.search(" ".join(page.read_text().split("\n\n")[1].split()))]
@@ -28,5 +35,10 @@ wrong += [f"{file.relative_to(root)}:{number}: name the thing again, and give th
 wrong += [f"{file.relative_to(root)}:{number}: name the thing again, and give the comment a subject: {found.group(1)}"
           for file in sources for number, line in enumerate(file.read_text().splitlines(), 1)
           if (found := OPENS.search(line))]
+fields = [f"{file.relative_to(root)}:{number}: begin the comment on the field with a noun: {found.group(1)}"
+          for file in headers for number, line in enumerate(file.read_text().splitlines(), 1)
+          if (found := FIELD.search(line))]
+if len(fields) >= FIELDS:
+    wrong += fields
 print("\n".join(wrong))
 sys.exit(bool(wrong))

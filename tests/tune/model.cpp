@@ -60,7 +60,7 @@ TEST_CASE("The model foretells the launches that an H100 has timed", "[model]") 
     CHECK(all.near < 1.15);
     CHECK(all.lost < 0.05);
     for (const char* kind : {"row steps", "one column", "2 to 8 columns", "experts",
-                             "routers, of numbers", "norm inside"}) {
+                             "routers, of float weights", "norm inside"}) {
         INFO(kind);
         CHECK(of(errors, kind).typical > 0.92);
         CHECK(of(errors, kind).typical < 1.08);

@@ -36,7 +36,7 @@ computation computation_of(const problem& p) {
 }
 
 /// f16 weights: what warpgroups multiply.
-product_problem number_prompt(std::int64_t columns, format layout = format::f32) {
+product_problem float_prompt(std::int64_t columns, format layout = format::f32) {
     product_problem p = matvec_problem(4096, {{format::f16, 4096}}, columns);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = layout;
@@ -348,7 +348,7 @@ TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[
 TEST_CASE(
     "Tiles of warpgroups are raced where a GPU has them, those that its registers and memory hold",
     "[tune]") {
-    const product_problem p = number_prompt(512, format::f16_mma);
+    const product_problem p = float_prompt(512, format::f16_mma);
     const computation c = computation_of(p);
     const auto by_warpgroups = [&c](const arch& on) {
         std::vector<matmul_policy> out;
@@ -376,7 +376,7 @@ TEST_CASE(
 }
 
 TEST_CASE("Policies of a space have names of their own: kernels are known by them", "[tune]") {
-    std::vector<computation> all = {computation_of(number_prompt(512, format::f16_mma))};
+    std::vector<computation> all = {computation_of(float_prompt(512, format::f16_mma))};
     for (const shape& s : four_shapes()) all.push_back(s.computes);
     for (const computation& c : all) {
         std::set<std::string> names;
@@ -385,7 +385,7 @@ TEST_CASE("Policies of a space have names of their own: kernels are known by the
 }
 
 TEST_CASE("What the cost model likes best is raced without its cluster, too", "[tune]") {
-    const product_problem p = number_prompt(128, format::f16_mma);
+    const product_problem p = float_prompt(128, format::f16_mma);
     const std::vector<row> space = space_of(sm_90, computation_of(p));
     for (const std::size_t most : {1, 4}) {
         const std::vector<candidate> few = candidates_of(space, {}, p, sm_90, most);
@@ -422,7 +422,7 @@ TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a 
 }
 
 TEST_CASE("The best tile of warpgroups is found among all tiles", "[tune]") {
-    const product_problem p = number_prompt(512, format::f16_mma);
+    const product_problem p = float_prompt(512, format::f16_mma);
     const auto is_best = [](const matmul_policy& n) {
         return by_warpgroups(n) && tile_rows(n) == 128 && n.threads == 128;
     };

@@ -3,7 +3,7 @@
 #include "peer.hpp"
 #include "printable.hpp"
 
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -16,8 +16,8 @@ std::int32_t without_reshapes(const graph_view& g, std::int32_t t) {
     return t;
 }
 
-/// A matmul of a weight of numbers that read f32; attention's operands are no leaves.
-bool reads_numbers(const graph_view& g, const tensor& t) {
+/// A matmul of a float weight that reads f32; attention's operands are no leaves.
+bool reads_float_weights(const graph_view& g, const tensor& t) {
     if ((t.kind != op::mul_mat && t.kind != op::mul_mat_id) || !launches(t)) return false;
     return is_weight(g, t.src[0]) && reads_f32(g.at(t.src[0]).type);
 }
@@ -97,7 +97,7 @@ wishes count(const graph_view& g) {
         const tensor& t = g.node(i);
         w.launches_per_node += launches(t);
         w.scaled_norms += scaled_norm(g, t) != no_tensor;
-        if (reads_numbers(g, t)) w.numbers.push_back(i);
+        if (reads_float_weights(g, t)) w.float_weights.push_back(i);
         if (!reads_quantized(g, t)) continue;
         ++w.matmuls;
         w.launches_per_node += launches(t);
@@ -153,8 +153,8 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
     std::vector<bool> covered(n, false);
     for (const explained_step& s : e.steps)
         for (const std::int32_t node : s.nodes) covered[static_cast<std::size_t>(node)] = true;
-    for (const std::int32_t node : w.numbers)
-        p.numbers_served += covered[static_cast<std::size_t>(node)];
+    for (const std::int32_t node : w.float_weights)
+        p.float_weights_served += covered[static_cast<std::size_t>(node)];
     p.launches = static_cast<int>(e.steps.size());
     p.launches_engine_fused = p.launches + count_peer(g, covered).launches;
     for (int i = 0; i < g.size(); ++i) {

@@ -23,10 +23,10 @@ struct activation {
 /// What is wanted. A MUL counts as norm x weight when one source is the result of an RMS_NORM or
 /// NORM and the other a weight leaf.
 struct wishes {
-    int scaled_norms = 0;                 ///< norm x weight, whoever reads them
-    std::vector<activation> activations;  ///< in the order of their first readers
-    int matmuls = 0;                      ///< quantized ones, over all activations
-    std::vector<std::int32_t> numbers;    ///< positions of matmuls of f32, f16 or bf16 weights
+    int scaled_norms = 0;                     ///< norm x weight, whoever reads them
+    std::vector<activation> activations;      ///< in the order of their first readers
+    int matmuls = 0;                          ///< quantized ones, over all activations
+    std::vector<std::int32_t> float_weights;  ///< positions of matmuls of f32, f16 or bf16 weights
     int launches_per_node = 0;  ///< one per launching node and one quantize per such matmul
 };
 
@@ -52,9 +52,9 @@ struct progress {
     tally all;
     std::map<std::string, tally> by_producer;
     group_tally groups;
-    int numbers_served = 0;  ///< of wishes::numbers
-    int standalone = 0;      ///< activations quantized by a launch that does nothing else
-    int launches = 0;        ///< Catena's, the engine's nodes, the quantizes it still does
+    int float_weights_served = 0;  ///< of wishes::float_weights
+    int standalone = 0;            ///< activations quantized by a launch that does nothing else
+    int launches = 0;              ///< Catena's, the engine's nodes, the quantizes it still does
     /// The same if the engine fuses its remaining nodes as ggml-cuda.
     int launches_engine_fused = 0;
     std::vector<left_node>

@@ -65,7 +65,7 @@ std::vector<format_line> lines_of(const table& t) {
     std::vector<format_line> out;
     for (int f = 1; f < format_count; ++f) {
         const auto weights = static_cast<format>(f);
-        if (info(weights).role != format_role::weight && !is_number(weights)) continue;
+        if (info(weights).role != format_role::weight && !is_float(weights)) continue;
         out.push_back({weights, {}});
         for (const std::int64_t columns : domain_columns)
             out.back().cells.push_back(cell_of(t, weights, columns));

@@ -34,9 +34,9 @@ void print_activations(buffer& out, const report& r) {
     for (const auto& [producer, t] : d.by_producer)
         line(out, "  {:<40} {:>4} read by {:>4}, {:>4} once", producer, t.wanted, t.matmuls,
              t.quantized_once);
-    if (!r.wanted.numbers.empty())
+    if (!r.wanted.float_weights.empty())
         line(out, "numbers        {} matmuls of f32, f16 or bf16 weights, {} served",
-             r.wanted.numbers.size(), d.numbers_served);
+             r.wanted.float_weights.size(), d.float_weights_served);
     line(out,
          "groups         {} of two or more matmuls, {} in one launch, {} in part; {} if ordered "
          "before "

@@ -2,7 +2,7 @@
 
 #include "nearest.hpp"
 
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ format weight_format(const std::string& name, const char* option) {
     std::vector<std::string> known;
     for (int f = 1; f < format_count; ++f) {
         const auto weights = static_cast<format>(f);
-        if (info(weights).role != format_role::weight && !is_number(weights)) continue;
+        if (info(weights).role != format_role::weight && !is_float(weights)) continue;
         if (name == info(weights).name) return weights;
         known.emplace_back(info(weights).name);
     }

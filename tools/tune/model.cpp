@@ -60,14 +60,14 @@ std::vector<std::string> kinds_of(const problem& what) {
         out.push_back("experts");
     else
         out.push_back(p.columns == 1 ? "one column" : "2 to 8 columns");
-    if (has_numbers(p.needs.weights)) out.push_back("routers, of numbers");
+    if (has_float_weights(p.needs.weights)) out.push_back("routers, of float weights");
     if (p.needs.weights.has(format::mxfp4)) out.push_back("mxfp4");
     if (makes_norm(p)) out.push_back("norm inside");
     return out;
 }
 
 constexpr const char* kind_names[] = {"row steps",      "matvecs",     "one column",
-                                      "2 to 8 columns", "experts",     "routers, of numbers",
+                                      "2 to 8 columns", "experts",     "routers, of float weights",
                                       "mxfp4",          "norm inside", "matmuls"};
 
 /// Do two problems have the same matrices or rows, whatever the columns?

@@ -89,9 +89,9 @@ std::vector<matvec_policy> norm_policies() {
 
 /// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops.
 std::vector<matmul_policy> warpgroup_policies(format_set weights) {
-    const int of_numbers = weights.has(format::fp8_e4m3) ? fp8_values : warpgroup_values;
+    const int of_floats = weights.has(format::fp8_e4m3) ? fp8_values : warpgroup_values;
     std::vector<matmul_policy> all;
-    for (const int piece : {of_numbers, 2 * warpgroup_values, 4 * warpgroup_values})
+    for (const int piece : {of_floats, 2 * warpgroup_values, 4 * warpgroup_values})
         for (const int stages : {3, 4})
             for (const int rows : {mma_rows, 2 * mma_rows})
                 for (const int columns : {64, 128, 256})

@@ -22,13 +22,13 @@ struct arch {
     bool bulk_copy;         ///< cp.async.bulk and mbarriers with a transaction count (sm_90)
     bool dependent_launch;  ///< programmatic dependent launch (sm_90)
     bool wgmma;             ///< wgmma.mma_async (sm_90 alone, compiled as sm_90a)
-    char gpu[64];           ///< the GPU that the rates below are of; CUDA's name of a device
+    char gpu[64];           ///< GPU whose rates follow, or a device by the name that CUDA gives it
     int sms;
     double bytes_per_us;          ///< read bandwidth
     double node_us;               ///< an empty node of a CUDA graph
     int cluster_blocks = 1;       ///< the most blocks of a thread block cluster (sm_90)
-    double cycles_per_us = 1980;  ///< of an SM, boosted
-    int shared_unit = 128;        ///< a block gets a multiple of so many bytes
+    double cycles_per_us = 1980;  ///< boosted clock of an SM
+    int shared_unit = 128;        ///< bytes: a block gets a multiple of this
     int shared_reserved = 1024;   ///< bytes that the driver takes for each block
 };
 

@@ -16,14 +16,14 @@ namespace CATENA_NAMESPACE {
 /// Figures of a GPU. 0 is unknown: the arch's figure stays.
 struct gpu_figures {
     const char* name;  ///< "H200 SXM"
-    const char* arch;  ///< of its instance set
+    const char* arch;  ///< name of its instance set
     int sms;
-    double l2_mib;             ///< for whoever measures: no cost depends on it
-    double peak_bytes_per_us;  ///< of its memory
-    double cycles_per_us;      ///< of an SM, boosted
+    double l2_mib;             ///< size of L2; no cost depends on it, benchmarks do
+    double peak_bytes_per_us;  ///< peak bandwidth of its memory
+    double cycles_per_us;      ///< boosted clock of an SM
     const char* source = "";
     const char* assumed = "";
-    int compute_capability = 0;  ///< if it is not that of its set
+    int compute_capability = 0;  ///< compute capability, if it is not that of the set
 };
 
 // clang-format off

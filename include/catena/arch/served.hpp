@@ -17,8 +17,8 @@ namespace CATENA_NAMESPACE {
 struct served_gpu {
     int compute_capability;  ///< 87 for 8.7
     const char* set;         ///< "sm_86"
-    const char* code;        ///< as CMake's CUDA_ARCHITECTURES has it
-    const char* gpus;        ///< such as
+    const char* code;        ///< code for this GPU, as CMake spells it in CUDA_ARCHITECTURES
+    const char* gpus;        ///< examples of such GPUs
 };
 
 // clang-format off

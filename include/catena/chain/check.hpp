@@ -30,7 +30,7 @@ constexpr flow flow_after_op() {
 template <class... Ops>
 struct sequence;
 
-/// What flows out of these ops, or a sequence of them, behind `Before`, up to the first that is
+/// The flow behind `Before` and these ops, or a sequence of them. It ends at the first op that is
 /// refused.
 template <flow Before, class... Ops>
 inline constexpr flow flow_after = Before;

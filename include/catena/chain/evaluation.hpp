@@ -24,15 +24,15 @@ struct matrix {
 
     // What the chain's epilogue does with the products: nothing as long as all this is empty.
     double scale = 1;
-    std::vector<double> factor = {};     ///< the same, in memory: one, or of experts one for each
-    std::vector<double> bias = {};       ///< [rows], expert: [rows, experts]
-    std::vector<double> up = {};         ///< as values: a second matrix, which the first one gates
-    std::vector<double> up_factor = {};  ///< as factor
-    std::vector<double> up_bias = {};    ///< as bias
-    bool combined = false;  ///< expert: a token's products times inputs::expert_weights, added up
-    std::vector<double> residual = {};  ///< of the product's shape, combined [rows, tokens]
-    gating gated_by = {};               ///< of `up`; without it, of the product alone
-    gating own = {};                    ///< an engine's own op, of what that makes
+    std::vector<double> factor = {};  ///< factors in memory: one number, or one for each expert
+    std::vector<double> bias = {};    ///< [rows], expert: [rows, experts]
+    std::vector<double> up = {};      ///< second matrix, gated by the first one; laid out as values
+    std::vector<double> up_factor = {};  ///< factors of up; laid out as factor
+    std::vector<double> up_bias = {};    ///< bias of up; laid out as bias
+    bool combined = false;  ///< expert: products times inputs::expert_weights are added up
+    std::vector<double> residual = {};  ///< added to the product; combined: [rows, tokens]
+    gating gated_by = {};  ///< function that gates up, or without up the function of the product
+    gating own = {};       ///< an engine's own op, applied to the gated value
 
     /// Parts of an epilogue that it asks for.
     epilogue_set asks() const {
@@ -53,33 +53,36 @@ struct matrix {
 /// Vectors that the chain does not read stay empty.
 struct inputs {
     std::int64_t k = 0;
-    std::int64_t rows = 0;             ///< rows of x
-    double eps = 0, next_eps = 0;      ///< next_: of a second norm
-    double x_scale = 1;                ///< of the value, where a residual is added before the norm
-    double norm_scale = 1;             ///< of the first norm
-    double sum_factor = 1;             ///< of a norm and the residual that is added to it
-    std::vector<double> x;             ///< [k, rows]; with experts it may be empty
-    std::vector<double> experts = {};  ///< [k, slots, rows]: what combine adds up
-    std::vector<double> expert_weights = {};  ///< [slots, rows], of matrices [slots, tokens];
-                                              ///< empty: 1
-    std::vector<double> shared_gate = {};     ///< [rows], of x; empty: x is not times anything
+    std::int64_t rows = 0;         ///< rows of x
+    double eps = 0, next_eps = 0;  ///< eps of the first norm and of the second one
+    double x_scale = 1;     ///< factor of x, before a residual is added and the sum is normed
+    double norm_scale = 1;  ///< factor of the first norm
+    double sum_factor = 1;  ///< factor of the sum of a norm and a residual
+    std::vector<double> x;  ///< [k, rows]; with experts it may be empty
+    std::vector<double> experts = {};  ///< [k, slots, rows]: the results that combine adds up
+    std::vector<double> expert_weights = {};  ///< [slots, rows], or [slots, tokens] for matrices;
+                                              ///< empty: each is 1
+    std::vector<double> shared_gate = {};     ///< [rows], gate of x, which a shared expert made;
+                                              ///< empty: x as it is
     std::int64_t expert_slots = 0;
     std::vector<double> residual;     ///< [k, rows]
     std::vector<double> gate;         ///< [k, rows]
-    gating gated_by;                  ///< what glu does with `gate`
-    gating own = {};                  ///< an engine's own op, of the finished value
+    gating gated_by;                  ///< function that glu applies to gate
+    gating own = {};                  ///< an engine's own op, applied to the finished value
     std::vector<double> weight;       ///< [k]
     std::vector<double> next_weight;  ///< [k]
-    std::vector<double> bias;         ///< [k]; of experts, of their choice: empty: 0
-    std::int64_t heads = 1;           ///< rows of x that a token has next to each other
+    std::vector<double> bias;  ///< [k], bias of the norm, or added to the scores of k experts for
+                               ///< their choice; empty: 0
+    std::int64_t heads = 1;    ///< rows of x that a token has next to each other
     rope_numbers rope = {};
     std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
     std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them
-    double head_scale = 1;                     ///< of what was turned
+    double head_scale = 1;                     ///< factor of a head, after its turn
     std::vector<std::int64_t> cache_rows = {};  ///< [tokens]; empty: nothing is stored
-    routing_numbers routing = {};               ///< of rows that are the logits of k experts
-    std::vector<double> routed_x = {};  ///< [routed_k, rows]: what these experts read, where the
-    std::int64_t routed_k = 0;          ///< chain has their matrices too
+    routing_numbers routing = {};  ///< parameters of a routing, whose rows are logits of k experts
+    std::vector<double> routed_x = {};  ///< [routed_k, rows]: activation of the experts, if the
+                                        ///< chain has their matrices too
+    std::int64_t routed_k = 0;          ///< elements of a row of routed_x
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
     std::int64_t slots = 1;         ///< expert: matrices used per token
@@ -89,8 +92,8 @@ struct inputs {
 struct outputs {
     std::vector<double> sum;    ///< [k, rows], if the chain emits it
     std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
-    std::map<std::int64_t, std::vector<double>> stored = {};  ///< by its number, a row of the
-                                                              ///< cache: the heads of a token
+    std::map<std::int64_t, std::vector<double>> stored = {};  ///< rows of the cache by their
+                                                              ///< numbers: the heads of a token
     /// [k, rows]: scores of a token's experts, what these are sorted by, and their numbers, the
     /// best first. Then `value` is the weights, [routing.chosen, rows].
     std::vector<double> scores = {}, choice = {};
@@ -104,9 +107,9 @@ struct outputs {
 struct evaluation {
     const inputs& in;
     std::vector<double> value;
-    int norms = 0;        ///< so far
+    int norms = 0;        ///< norms passed so far
     bool at_sum = false;  ///< the value is x + residual, fresh: an emit here writes the sum
-    std::vector<std::vector<double>> seconds = {};  ///< per matrix: the products of `up`
+    std::vector<std::vector<double>> seconds = {};  ///< products of up, one vector for each matrix
     std::vector<std::int32_t> chosen = {};          ///< [routing.chosen, rows]
     outputs out = {};
 };

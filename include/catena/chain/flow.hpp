@@ -12,7 +12,7 @@ namespace CATENA_NAMESPACE::chain {
 
 struct flow {
     bool refused = false;       ///< a rule was broken: nothing that follows is looked at
-    stage_set passed = {};      ///< without an emit of the sum that a norm reads
+    stage_set passed = {};      ///< stages passed so far, without an emit of a norm's input
     stage_kind last = {};       ///< the stage that the last op became, if there was one
     format_set emitted = {};    ///< formats that the finished value was emitted in
     bool engine_reads = false;  ///< quantized in formats that an engine's own matmuls read
@@ -47,8 +47,8 @@ struct flow {
 template <stage_kind Kind>
 struct stage_meaning;
 
-/// What flows out of an op that may not stand there, beside the sentence of the rule that the op
-/// breaks: no later rule of the chain is looked at.
+/// The flow behind an op that may not stand in its place. The op's broken rule has said its
+/// sentence, and no later rule of the chain is looked at.
 inline constexpr flow refused{.refused = true};
 
 /// An op is an empty type. Its minimal complete definition: `lowered` (its stage, whose kind is
@@ -62,7 +62,7 @@ concept chain_op = requires(text& out) {
     T::spell(out);
 };
 
-/// What a factory of ops returns beside its sentence, so that the chain around it adds no other.
+/// The result of a factory of ops that has said a sentence, so that the chain adds no other.
 struct refused_op {
     static constexpr bool is_op = true;
     static constexpr stage lowered = {};

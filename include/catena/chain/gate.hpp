@@ -12,9 +12,9 @@ namespace CATENA_NAMESPACE::chain {
 
 struct gating {
     gate_function function = gate_function::none;
-    double alpha = 0, limit = 0;                         ///< swiglu_oai
-    double (*own)(double, const op_numbers&) = nullptr;  ///< of an engine's own: in place of these
-    op_numbers with = {};                                ///< its numbers
+    double alpha = 0, limit = 0;                         ///< parameters of swiglu_oai
+    double (*own)(double, const op_numbers&) = nullptr;  ///< an engine's own function, or null
+    op_numbers with = {};                                ///< parameters of own
 };
 
 /// Operations of a gated value in the model of costs: exponential, sum, quotient, product.

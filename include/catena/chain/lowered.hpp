@@ -19,7 +19,7 @@ enum class operand : std::uint8_t {
     bias,
     gate,
     scale,
-    next_weight,  ///< of the norm of a sum whose first part is a norm itself
+    next_weight,  ///< weight of a second norm, which reads the sum of a norm and a residual
     factor        ///< a number in memory
 };
 inline constexpr int operand_count = static_cast<int>(operand::factor) + 1;
@@ -31,7 +31,7 @@ enum class gate_function : std::uint8_t {
     silu,          ///< g / (1 + exp(-g))
     sigmoid,       ///< 1 / (1 + exp(-g))
     gelu,          ///< the tanh approximation
-    gelu_erf,      ///< with the error function
+    gelu_erf,      ///< the formula with the error function
     gelu_quick,    ///< g / (1 + exp(-1.702 g))
     relu,          ///< max(g, 0)
     relu_squared,  ///< max(g, 0)^2
@@ -72,9 +72,9 @@ struct own_call {
 /// The numbers of a row step that the engine's graph gives, not a tensor.
 struct row_params {
     float eps = 0, next_eps = 0;
-    float x_scale = 1;           ///< of x, or of what experts made
-    float norm_scale = 1;        ///< of the norm, before its weight
-    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai; the numbers of an own function
+    float x_scale = 1;           ///< factor of x, or of the sum of experts
+    float norm_scale = 1;        ///< factor of the norm, before its weight
+    float alpha = 0, limit = 0;  ///< parameters of swiglu_oai, or of an own function
     gate_function function = gate_function::none;
     own_call own;  ///< stage_kind::own
 };
@@ -83,13 +83,13 @@ struct row_params {
 enum class epilogue_part : std::uint8_t {
     scale,     ///< times a number
     factor,    ///< times a number in memory
-    bias,      ///< plus a vector over the rows (of experts: one for each)
-    glu,       ///< the outputs of two matrices become f(first) * second
-    act,       ///< in place of that: f(output)
-    own,       ///< f(that), f one of the engine's own ops
-    combine,   ///< of experts: the outputs of a token's slots, times their weights, are added up
+    bias,      ///< plus a vector over the rows, or that of the expert
+    glu,       ///< two matrices: f(first) * second
+    act,       ///< one matrix: f(output), in place of glu
+    own,       ///< f(output), f one of the engine's own ops
+    combine,   ///< the outputs of a token's experts, times their weights, are added up
     residual,  ///< plus a tensor of the result's shape
-    quantize   ///< also written as q8_1, for the next group
+    quantize   ///< written as q8_1 too, for the next group
 };
 inline constexpr int epilogue_part_count = static_cast<int>(epilogue_part::quantize) + 1;
 
@@ -137,8 +137,8 @@ inline constexpr int max_members = 16;
 inline constexpr int max_head_members = 4;
 
 struct lowered_chain {
-    const char* name = "";       ///< as the catalogue calls it: "norm_input"
-    const char* signature = "";  ///< as chain::signature spells it: "rms_norm | mul(weight) | ..."
+    const char* name = "";       ///< name in the catalogue: "norm_input"
+    const char* signature = "";  ///< text of chain::signature: "rms_norm | mul(weight) | ..."
     int count = 0;
     stage stages[max_stages] = {};
 };
@@ -159,10 +159,9 @@ constexpr bool operator!=(const row_computation& a, const row_computation& b) { 
 /// What a matvec or a matmul computes.
 struct product_computation {
     skeleton kind = skeleton::matvec;
-    stage_set stages = {};  ///< what a matvec makes of its activation itself: an rms_norm and its
-                            ///< weight
-    format_set emits = {};  ///< formats in which it writes that norm
-    format activation = format::unknown;  ///< must be equal
+    stage_set stages = {};  ///< stages of a matvec's activation: an rms_norm and its weight
+    format_set emits = {};  ///< formats in which the launch writes the norm that it makes
+    format activation = format::unknown;  ///< format of the activation, which must be equal
     format_set weights = {};              ///< formats one launch can hold
     epilogue_set epilogue = {};           ///< parts, any subset
     bool own = false;  ///< applies the ops of an engine's own (table::ops) where it has a function

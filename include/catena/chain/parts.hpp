@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 
 #include <optional>
 
@@ -56,8 +56,8 @@ constexpr format_set weights_of(const lowered_chain& chain) {
     return all;
 }
 
-/// The launch of matrices of these formats, which are all numbers or all quantized. The activation
-/// is f32 of numbers, and unknown when the chain quantizes for matmuls alone.
+/// The launch of matrices of these formats, which are all float weights or all quantized. The
+/// activation of float weights is f32. It is unknown if the chain quantizes for matmuls alone.
 constexpr product_computation matvec_part(const lowered_chain& chain, format_set weights) {
     product_computation part;
     part.weights = weights;
@@ -66,22 +66,22 @@ constexpr product_computation matvec_part(const lowered_chain& chain, format_set
         if (chain.stages[i].kind == stage_kind::quantize &&
             chain.stages[i].formats.has(format::q8_1))
             part.activation = format::q8_1;
-    if (has_numbers(weights)) part.activation = format::f32;
+    if (has_float_weights(weights)) part.activation = format::f32;
     return part;
 }
 
 /// The matvec part that also makes the norm before it; none where there is no norm that it could
-/// make: rms_norm(x) * weight of an x that is there. Where numbers read it, others read it too: as
-/// it is, or quantized for a matvec.
+/// make: rms_norm(x) * weight of an x that is there. If float weights read the norm, other readers
+/// get it, too: as it is, or quantized for a matvec.
 constexpr std::optional<product_computation> normed_matvec_part(const lowered_chain& chain,
                                                                 format_set weights) {
     constexpr stage_set norm = stage_kind::rms_norm | stage_kind::mul_weight;
     product_computation part = matvec_part(chain, weights);
-    const bool numbers = part.activation == format::f32;
-    if (row_part(chain).stages != norm || (part.activation != format::q8_1 && !numbers))
+    const bool float_weights = part.activation == format::f32;
+    if (row_part(chain).stages != norm || (part.activation != format::q8_1 && !float_weights))
         return std::nullopt;
     part.stages = norm;
-    if (numbers) part.emits = format_set::of(format::f32) | format::q8_1;
+    if (float_weights) part.emits = format_set::of(format::f32) | format::q8_1;
     return part;
 }
 

@@ -10,27 +10,27 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Which elements make a pair, and which of a token's positions turns it.
+/// The elements that make a pair, and the position of the token that turns the pair.
 enum class pairing : std::uint8_t {
     none,        ///< nothing is turned
     neighbors,   ///< 2i and 2i + 1
     halves,      ///< i and i + dims / 2
     sections,    ///< halves; a token has four positions, and its pairs are cut into four sections
-    interleaved  ///< halves; the same, but the sections take turns
+    interleaved  ///< sections, but neighboring pairs belong to different ones
 };
 
 /// The numbers of a ROPE, as a graph gives them.
 struct rope_numbers {
     pairing pairs = pairing::none;
     std::int32_t dims = 0;     ///< elements of a head that are turned
-    std::int32_t first = 0;    ///< from this one on
-    std::int32_t context = 0;  ///< that the model was trained with (YaRN)
+    std::int32_t first = 0;    ///< first element of a head that is turned
+    std::int32_t context = 0;  ///< positions that the model was trained with (YaRN)
     float base = 0;            ///< pair i has the frequency base^(-2i / dims)
-    float scale = 1;           ///< of all angles, where they are interpolated
-    float mix = 0;             ///< of the angles without that scale, where pairs turn fast (YaRN)
-    float magnitude = 1;       ///< of the result
-    float fast = 0, slow = 0;  ///< turns within the context, between which angles are mixed
-    std::int32_t section[4] = {};  ///< pairs of each
+    float scale = 1;           ///< factor of all angles, 1 unless they are interpolated
+    float mix = 0;        ///< share of the angle without scale, for pairs that turn fast (YaRN)
+    float magnitude = 1;  ///< factor of the turned pairs
+    float fast = 0, slow = 0;      ///< turns within the context, between which angles are mixed
+    std::int32_t section[4] = {};  ///< pairs of each section
 
     /// Positions of a token.
     CATENA_FN constexpr int positions() const {
@@ -77,10 +77,10 @@ struct rotation {
     std::int32_t dims = 0, first = 0;
     std::int32_t section[4] = {};
     std::int32_t sections = 1;         ///< pairs of all sections
-    float log2_ratio = 0, rest = 0;    ///< of the frequencies of neighboring pairs, in two parts
-    float scale = 1, mix = 0;          ///< as in rope_numbers
+    float log2_ratio = 0, rest = 0;    ///< log2 of the ratio of two frequencies, in two parts
+    float scale = 1, mix = 0;          ///< scale and mix of rope_numbers
     float ramp_from = 0, ramp_by = 0;  ///< pair i is mixed by 1 - (i - ramp_from) * ramp_by, 0 to 1
-    float magnitude = 1;               ///< of the result, that of YaRN included
+    float magnitude = 1;               ///< factor of the turned pairs, with YaRN's factor
 };
 
 constexpr bool operator==(const rotation& a, const rotation& b) {

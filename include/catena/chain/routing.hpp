@@ -12,7 +12,7 @@ namespace CATENA_NAMESPACE {
 /// What makes a score of an expert's logit.
 enum class scoring : std::uint8_t {
     none,      ///< the logit is the score
-    soft_max,  ///< over all experts of the token
+    soft_max,  ///< the soft max of the logits of all experts
     sigmoid
 };
 
@@ -32,8 +32,8 @@ struct routing_numbers {
     scoring score = scoring::none;
     bool soft_max_chosen = false;  ///< the weights are a soft max of the chosen scores
     bool normalized = false;       ///< the weights are the chosen scores divided by their sum
-    float least = -std::numeric_limits<float>::infinity();  ///< of that sum
-    float scale = 1;                                        ///< of the weights
+    float least = -std::numeric_limits<float>::infinity();  ///< lower bound of that sum
+    float scale = 1;                                        ///< factor of the weights
     std::int32_t chosen = 0;
     std::int32_t groups = 1, groups_chosen = 1;  ///< groups have equally many experts
 };

@@ -14,8 +14,8 @@ constexpr const char* name(skeleton s) {
     return s == skeleton::row ? "row" : s == skeleton::matvec ? "matvec" : "matmul";
 }
 
-/// What a row step has, or what a product has. Each is asked for by its name, and `kind` tells
-/// which one is there. A product tells by skeleton_of() whether it is a matvec's or a matmul's.
+/// Either a value for a row step or a value for a product; `kind` says which one is there. A
+/// product says by skeleton_of() whether it is that of a matvec or of a matmul.
 template <class Row, class Product>
 class by_skeleton {
   public:
@@ -29,7 +29,7 @@ class by_skeleton {
     constexpr const Product& product() const { return assert(!is_row_), product_; }
     constexpr Product& product() { return assert(!is_row_), product_; }
 
-    /// What `f` makes of the one that it is.
+    /// f(row()) or f(product()).
     template <class F>
     constexpr decltype(auto) visit(const F& f) const {
         return is_row_ ? f(row_) : f(product_);

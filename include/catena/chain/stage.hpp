@@ -38,7 +38,7 @@ enum class stage_kind : std::uint8_t {
     emit,        ///< a tee: the value is also written, in `formats`
     quantize,    ///< the value is written in `formats`, the activations that the group reads
     mul_mat,     ///< the group: matrices whose formats are `formats` read the value
-    mul_mat_id,  ///< as mul_mat, with matrices that expert ids pick for each token
+    mul_mat_id,  ///< the group of mul_mat, with matrices that expert ids pick for each token
     epilogue     ///< what the group's launch may also do with a finished output: `parts`
 };
 inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;

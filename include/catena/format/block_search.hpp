@@ -80,7 +80,7 @@ struct scale_min_block {
 
   private:
     struct pair {
-        float d, dmin;  ///< as an f16 holds them
+        float d, dmin;  ///< values that an f16 can hold
     };
 
     static int storable(int scale) {

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 namespace CATENA_NAMESPACE {
-/// What numbers of a format are for.
+/// The use of a format's values.
 enum class format_role : std::uint8_t {
     plain,       ///< one number per element
     activation,  ///< quantized on the fly, read by a matmul as its second operand
@@ -149,20 +149,20 @@ CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     return padded ? (k + 511) & ~std::int64_t{511} : k;
 }
 
-/// What is stored of these is data alone; their scales lie in an array or a tensor of their own.
+/// Formats whose rows hold data alone: the scales lie in an array or a tensor of their own.
 constexpr bool scales_apart(format f) {
     return f == format::fp8_e4m3 || (f >= format::int8_token && f <= format::nvfp4_rows);
 }
 
-/// Values of a row that share a scale of an activation whose scales lie apart: the block of its
-/// data, or the whole row; the whole tensor of fp8_tensor, which has no scale for each row.
+/// The number of values of a row that share a scale, for an activation whose scales lie apart: a
+/// block of the data, or the whole row. (fp8_tensor has one scale for all rows.)
 constexpr std::int64_t scale_group(format f, std::int64_t k) {
     const int block = info(f).block_elements;
     return block > 1 ? block : k;
 }
 
-/// Bytes of the scales of a row of k; those that may be f32, f16 or bf16 count as f32. 0 where they
-/// lie with the data.
+/// Bytes of the scales of a row of k, 0 if they lie with the data. Scales that may be f32, f16 or
+/// bf16 count as f32.
 constexpr std::int64_t scale_bytes(format f, std::int64_t k) {
     if (!scales_apart(f) || f == format::fp8_tensor || f == format::fp8_e4m3) return 0;
     const bool small =

@@ -28,7 +28,7 @@ struct codec<format::fp8_e4m3> {
     static void bound(block* b) { *b = static_cast<std::uint8_t>(*b & 0x8f); }
 };
 
-/// Whose a scale is.
+/// The part of a tensor that shares a scale.
 enum class fp8_scaling : std::uint8_t { tensor, row, square };
 
 /// Scales of a tensor of rows x k, in the order of rows, then columns. The last squares of a row or

@@ -13,15 +13,15 @@ namespace CATENA_NAMESPACE {
 
 struct block_iq1_s {
     std::uint16_t d;      ///< f16
-    std::uint8_t qs[32];  ///< of each 8 values: the low bits of a point
-    std::uint16_t qh[8];  ///< of each 32 values: the high three bits of four points, s, 1 for down
+    std::uint8_t qs[32];  ///< low bits of the point, for each 8 values
+    std::uint16_t qh[8];  ///< high three bits of four points, s, 1 for down; for each 32 values
 };
 static_assert(sizeof(block_iq1_s) == 50, "ggml's layout");
 
 struct block_iq1_m {
-    std::uint8_t qs[32];      ///< of each 8 values: the low bits of a point
-    std::uint8_t qh[16];      ///< of each 8 values a nibble: the high three bits, 1 for down
-    std::uint16_t scales[4];  ///< of each 64 values: four times s, then a nibble of d
+    std::uint8_t qs[32];      ///< low bits of the point, for each 8 values
+    std::uint8_t qh[16];      ///< a nibble for each 8 values: high three bits, 1 for down
+    std::uint16_t scales[4];  ///< four times s, then a nibble of d; for each 64 values
 };
 static_assert(sizeof(block_iq1_m) == 56, "ggml's layout");
 

@@ -13,22 +13,22 @@ namespace CATENA_NAMESPACE {
 
 struct block_iq2_xxs {
     std::uint16_t d;       ///< f16
-    std::uint16_t qs[32];  ///< of each 32 values: four points of 8 bits, four signs of 7, s
+    std::uint16_t qs[32];  ///< four points of 8 bits, four signs of 7, s; for each 32 values
 };
 static_assert(sizeof(block_iq2_xxs) == 66, "ggml's layout");
 
 struct block_iq2_xs {
     std::uint16_t d;       ///< f16
-    std::uint16_t qs[32];  ///< of each 8 values: a point of 9 bits, signs of 7
+    std::uint16_t qs[32];  ///< a point of 9 bits, signs of 7; for each 8 values
     std::uint8_t scales[8];
 };
 static_assert(sizeof(block_iq2_xs) == 74, "ggml's layout");
 
 struct block_iq2_s {
     std::uint16_t d;         ///< f16
-    std::uint8_t qs[32];     ///< of each 8 values: the low bits of a point
-    std::uint8_t signs[32];  ///< of each 8 values
-    std::uint8_t qh[8];      ///< of each 32 values: the high bit pairs of four points
+    std::uint8_t qs[32];     ///< low bits of the point, for each 8 values
+    std::uint8_t signs[32];  ///< eight signs, for each 8 values
+    std::uint8_t qh[8];      ///< high bit pairs of four points, for each 32 values
     std::uint8_t scales[8];
 };
 static_assert(sizeof(block_iq2_s) == 82, "ggml's layout");

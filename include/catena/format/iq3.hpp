@@ -11,17 +11,17 @@ namespace CATENA_NAMESPACE {
 
 struct block_iq3_xxs {
     std::uint16_t d;         ///< f16
-    std::uint8_t qs[64];     ///< of each 4 values: a point
-    std::uint16_t rest[16];  ///< of each 32 values, in two halves: four times seven signs, s
+    std::uint8_t qs[64];     ///< a point for each 4 values
+    std::uint16_t rest[16];  ///< four times seven signs, s; two halves for each 32 values
 };
 static_assert(sizeof(block_iq3_xxs) == 98, "ggml's layout");
 
 struct block_iq3_s {
     std::uint16_t d;         ///< f16
-    std::uint8_t qs[64];     ///< of each 4 values: the low bits of a point
-    std::uint8_t qh[8];      ///< of each 32 values: the ninth bits of eight points
-    std::uint8_t signs[32];  ///< of each 8 values
-    std::uint8_t scales[4];  ///< of each 32 values a nibble: s
+    std::uint8_t qs[64];     ///< low bits of the point, for each 4 values
+    std::uint8_t qh[8];      ///< ninth bits of eight points, for each 32 values
+    std::uint8_t signs[32];  ///< eight signs, for each 8 values
+    std::uint8_t scales[4];  ///< s, a nibble for each 32 values
 };
 static_assert(sizeof(block_iq3_s) == 110, "ggml's layout");
 

@@ -40,7 +40,7 @@ struct minifloat {
     }
 };
 
-using e4m3 = minifloat<3, 7, 0x7e>;  ///< to 448; 0x7f is NaN
+using e4m3 = minifloat<3, 7, 0x7e>;  ///< largest value 448; 0x7f is NaN
 using e2m1 = minifloat<1, 1, 0x7>;   ///< 0, 0.5, 1, 1.5, 2, 3, 4, 6
 inline constexpr float e4m3_largest = 448, e2m1_largest = 6;
 inline constexpr std::uint8_t e4m3_nan = 0x7f, e8m0_nan = 0xff;

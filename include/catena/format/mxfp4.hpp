@@ -138,7 +138,7 @@ struct codec<format::nvfp4> {
     }
 
   private:
-    /// What a scale of 0 leaves.
+    /// The error of zeros, the values of a block whose scale is 0.
     static float drop(const float* in, std::uint8_t (&out)[8]) {
         std::memset(out, 0, sizeof out);
         float error = 0;

@@ -23,7 +23,7 @@ static_assert(sizeof(block_q8_1_mmq_ds4) == 144, "no gaps");
 /// The bits of a word of ds4 that hold the sum of 32 int8, at most 4096 in magnitude, in two's
 /// complement. The others hold d, rounded to 10 bits of mantissa, ties away from zero: a tf32.
 inline constexpr std::uint32_t ds4_sum_mask = (1u << 13) - 1;
-inline constexpr std::uint32_t ds4_half_unit = (ds4_sum_mask + 1) / 2;  ///< of d's last bit
+inline constexpr std::uint32_t ds4_half_unit = (ds4_sum_mask + 1) / 2;  ///< half of d's last bit
 
 inline std::uint32_t ds4_word(const quantized_32& z) {
     int sum = 0;

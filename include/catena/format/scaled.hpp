@@ -33,7 +33,8 @@ namespace CATENA_NAMESPACE {
 
 struct scaled_row {
     std::vector<std::uint8_t> data;
-    std::vector<float> scales;  ///< of a row; e8m0 and e4m3 by value; empty where it is given
+    std::vector<float> scales;  ///< scales of a row, e8m0 and e4m3 as their values; empty if the
+                                ///< scale is an input
     std::int32_t sum = 0;       ///< int8_token: of the data
 
     bool operator==(const scaled_row&) const = default;

@@ -62,7 +62,7 @@ inline table on_host(const table& described, const host_family* const* families,
     return out;
 }
 
-/// With the kernels of Catena's own sets.
+/// The table with the host kernels of Catena's own sets.
 table on_host(const table& described);
 
 }  // namespace CATENA_NAMESPACE::instances

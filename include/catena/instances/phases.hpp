@@ -24,8 +24,8 @@ CATENA_FN constexpr std::uint64_t number_of(const char* name) {
 struct timed_block {
     std::uint64_t name, weight;
     std::int32_t block, blocks, threads, columns, k, rows;
-    std::uint64_t ns[kernel::phase_count];      ///< of a clock that all SMs share
-    std::uint64_t cycles[kernel::phase_count];  ///< of the block's SM
+    std::uint64_t ns[kernel::phase_count];      ///< nanoseconds of a clock that all SMs share
+    std::uint64_t cycles[kernel::phase_count];  ///< cycles of the block's SM
 };
 
 /// What the files of kernels have entered.

@@ -30,7 +30,7 @@ using executor_of = std::conditional_t<Own, exec::with_ops<Machine, Ops>, Machin
 /// The set that pick/name.hpp knows by this name. A name that it does not know does not compile.
 constexpr format_set formats(std::string_view name) { return formats_named(name).value(); }
 
-/// What a warp of a row issues.
+/// The instructions that a warp of a table row issues.
 inline constexpr warp_codes uncounted;
 constexpr warp_codes counted(const warp_code& first, const warp_code& second = {}) {
     return {{first, second}};
@@ -60,7 +60,7 @@ constexpr provenance found(const char* gpu, const char* cuda, const char* date, 
     return p;
 }
 
-/// As an element of an array of rows.
+/// A line of rows.inc as an element of an array of rows.
 #define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, code, evidence)   \
     {computations::computation,                                                                    \
      ::catena::policy_named(computations::computation.kind, #policy).value(),                      \

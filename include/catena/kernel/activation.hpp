@@ -1,6 +1,6 @@
-// Where the quantized blocks of a row go, in ggml's layouts and in those of numbers. A norm row may
-// be part of an activation row, or hold several. Those of int8 store scales and values; they differ
-// in where.
+// The places of a row's quantized blocks, in ggml's layouts of int8 and in those of 16-bit floats.
+// A norm row may be part of an activation row, or hold several. The layouts of int8 store the same
+// scales and values in different places.
 #pragma once
 
 #include "catena/exec/executor.hpp"
@@ -15,8 +15,9 @@ namespace CATENA_NAMESPACE::kernel {
 static_assert(info(format::q8_1_mmq_ds4).block_bytes == mmq_bytes,
               "the layouts of a matmul are alike");
 
-/// The activation rows that a norm row is part of, or holds, in those formats of `Emits` that have
-/// an operand. Elements from the norm row's end to `end` are the padding of those that end in it.
+/// The activation rows that a norm row is part of, or holds, in the formats of `Emits` that have an
+/// address. Elements from the norm row's end to `end` are the padding of activation rows that end
+/// in the norm row.
 template <format_set Emits>
 class activation_rows {
   public:
@@ -84,9 +85,9 @@ class activation_rows {
                                            : Emits.has(format::q8_1_mmq_ds4) ? ds4
                                                                              : layouts;
     const row_args& a_;
-    int rows_;       ///< of the tensor
-    int row_;        ///< where the norm row starts
-    int first_ = 0;  ///< the same within the row, in elements
+    int rows_;       ///< rows of the tensor
+    int row_;        ///< activation row in which the norm row starts
+    int first_ = 0;  ///< first element of the norm row within that row
     int ended_ = 1;  ///< rows that end in the norm row
 
     /// Elements of a row with its padding, in q8_1 and in the layouts of a matmul.

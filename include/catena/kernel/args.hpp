@@ -1,5 +1,7 @@
 // The arguments of the skeletons: plain structs, passed by value to the kernel. Pointers are
-// addresses on the executor's device. Sizes are elements, strides bytes, unless said otherwise.
+// addresses on the executor's device. Strides (nb, nb1, ..) and names with `bytes` count bytes, all
+// other sizes count elements. Shapes have the innermost dimension first, as in ggml. A pointer may
+// be null only where its comment says what null means.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
@@ -12,69 +14,82 @@
 
 namespace CATENA_NAMESPACE {
 
-/// An activation whose scales lie apart: data [k, rows], scales [k / scale_group, rows], both
-/// without gaps. data is 4-byte aligned; scales are of `row_args::scale_type`, of the mx and nv
-/// formats e8m0 and e4m3. fp8_tensor has none: its one scale is given.
+/// An activation whose scales have an array of their own. Rows lie next to each other in both
+/// arrays.
 struct scaled_output {
-    void* data = nullptr;
-    void* scales = nullptr;
+    void* data = nullptr;    ///< values [k, rows], 4-byte aligned; null: the format is not written
+    void* scales = nullptr;  ///< [k / scale_group(format, k), rows]: e8m0 for mxfp8 and mxfp4, e4m3
+                             ///< for nvfp4, else row_args::scale_type; null for fp8_tensor, whose
+                             ///< one scale is an input
 };
 
-/// What a row adds up of a token's experts, slot after slot: results times weights; then x, which a
-/// shared expert made, times sigmoid(gate).
+/// The results of a token's experts, which a row adds up in the order of the slots: each result is
+/// multiplied with its weight. Then row_args::x, which a shared expert made, is multiplied with
+/// sigmoid(gate) and added. All tokens are rows of the first dimension: n1 equals rows.
 struct expert_results {
-    const float* results = nullptr;                 ///< [k, slots, rows], unit element stride
-    const float* weights = nullptr;                 ///< [slots, rows]; null: each is 1
-    const float* gate = nullptr;                    ///< [rows]; null: x is not times anything
-    std::int64_t nb1 = 0, nb2 = 0;                  ///< of results: slot to slot, row to row
-    std::int64_t weights_nb1 = 0, weights_nb2 = 0;  ///< the same of weights
-    std::int64_t gate_nb = 0;                       ///< row to row
-    std::int32_t slots = 0;
+    const float* results = nullptr;  ///< [k, slots, rows], unit element stride; null: only x
+    const float* weights = nullptr;  ///< [slots, rows], one number each; null: each is 1
+    const float* gate = nullptr;     ///< [rows], one number each; null: x is added as it is
+    std::int64_t nb1 = 0, nb2 = 0;   ///< bytes of results: slot to slot, row to row
+    std::int64_t weights_nb1 = 0, weights_nb2 = 0;  ///< bytes of weights: slot to slot, row to row
+    std::int64_t gate_nb = 0;                       ///< bytes of gate: row to row
+    std::int32_t slots = 0;                         ///< results that a row adds up
 };
 
-/// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the
-/// gate of a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with
-/// unit element stride; weights and bias are [k] f32, shared by all rows.
+/// The arguments of the skeleton `row` for rows of a tensor. The value of a row starts as x or as
+/// the sum of experts, and passes the stages of the instance in their order (chain/stage.hpp). A
+/// stage whose operand is null is left out. Tensors are f32 unless a field says otherwise.
 struct row_args : row_params {
-    const float* x = nullptr;
-    const float* gate = nullptr;      ///< stage_kind::glu: the value is function(gate) * x, and
-                                      ///< function(gate) alone without x; else what a norm is times
-    expert_results experts;           ///< in place of x, which may be null then
-    const float* residual = nullptr;  ///< added to x before the norm, or to the weighted norm where
-                                      ///< the computation joins them
-    const float* weight = nullptr;
-    const float* bias = nullptr;
-    const float* next_weight = nullptr;  ///< of the norm of what was joined; null: it is not normed
-    const float* sum_factor = nullptr;   ///< what was joined is times that number; null: 1
-    float* sum = nullptr;                ///< receives what a norm reads, x * x_scale + residual,
-                                         ///< or what was joined
-    float* f32 = nullptr;
-    void* f16 = nullptr;
-    void* bf16 = nullptr;
-    void* q8_1 = nullptr;          ///< rows of quant_k elements, see below
-    void* q8_1_mmq_d4 = nullptr;   ///< the same values for a matmul: [row][block of 128] becomes
-    void* q8_1_mmq_ds4 = nullptr;  ///< [block of 128][row], its header d[4] or (d, sum)[4]
-    void* bf16_mma = nullptr;      ///< [block of 64][row], rounded to bf16,
-    void* f16_mma = nullptr;       ///< or to f16
+    const float* x = nullptr;     ///< [k, n1, n2, n3], unit element stride; null if the value is a
+                                  ///< sum of experts without a shared one, or f(gate) alone
+    const float* gate = nullptr;  ///< [k, n1, n2, n3]: stage glu makes f(gate) * x, stage gate
+                                  ///< multiplies what a norm made with f(gate); null: no gate
+    expert_results experts;       ///< the experts that stage combine adds up
+    const float* residual = nullptr;  ///< [k, n1, n2, n3]: added to x before the norm
+                                      ///< (add_residual) or to the weighted norm (join_residual);
+                                      ///< null: nothing is added
+    const float* weight = nullptr;    ///< [k], weight of the norm; null: each is 1
+    const float* bias = nullptr;      ///< [k], added to the weighted norm; null: each is 0
+    const float* next_weight = nullptr;  ///< [k], weight of the second norm, whose input is the
+                                         ///< joined sum; null: there is no second norm
+    const float* sum_factor = nullptr;   ///< one number, multiplied with the joined sum; null: 1
+    float* sum = nullptr;  ///< [k, n1, n2, n3], receives the sum that a norm reads: x * x_scale +
+                           ///< residual, or the joined sum; null: not written
+    float* f32 = nullptr;  ///< [k, n1, n2, n3], receives the value; null: not written
+    void* f16 = nullptr;   ///< the value as f16, of the same shape; null: not written
+    void* bf16 = nullptr;  ///< the value as bf16, of the same shape; null: not written
+    void* q8_1 = nullptr;  ///< the value in blocks, row after row; null: not written
+    void* q8_1_mmq_d4 = nullptr;   ///< the value as [block of 128][row], four scales d in front of
+                                   ///< a block; null: not written
+    void* q8_1_mmq_ds4 = nullptr;  ///< the same layout, four pairs (d, sum) in front of a block;
+                                   ///< null: not written
+    void* bf16_mma = nullptr;      ///< the value as bf16, [block of 64][row]; null: not written
+    void* f16_mma = nullptr;       ///< the value as f16, [block of 64][row]; null: not written
     scaled_output int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8, mxfp4, nvfp4;
-    std::int32_t* int8_sums = nullptr;   ///< int8_token: receives the sum of each row's data
-    const float* fp8_scale = nullptr;    ///< fp8_tensor: value = *fp8_scale * data
-    const float* nvfp4_scale = nullptr;  ///< nvfp4: value = *nvfp4_scale * scale * data
+    std::int32_t* int8_sums = nullptr;   ///< [rows], receives the sum of each row of int8_token;
+                                         ///< null: not written
+    const float* fp8_scale = nullptr;    ///< one number, the scale of fp8_tensor: value = scale *
+                                         ///< data; null if fp8_tensor is not written
+    const float* nvfp4_scale = nullptr;  ///< one number, the tensor's scale of nvfp4: value =
+                                         ///< nvfp4_scale * scale * data; null without nvfp4
     row_strides x_at, gate_at, residual_at, sum_at, f32_at, f16_at, bf16_at;
-    std::int32_t k = 0;     ///< elements of a norm row
-    std::int32_t rows = 0;  ///< n1 * n2 * n3
-    std::int32_t n1 = 1, n2 = 1;
-    std::int32_t quant_k = 0;  ///< q8_1 and the layouts of a matmul: elements of an activation row:
-                               ///< a multiple or a divisor of k, both multiples of 32 (a norm row
-                               ///< is not always a quantize row)
-    std::int32_t quant_blocks = 0;  ///< q8_1 blocks from one activation row to the next; those past
-                                    ///< quant_k / 32 are written as zeros
-    format scale_type = format::f32;  ///< f32, f16 or bf16
-    bool one_plus_weight = false;     ///< the norm is times 1 + weight
-    bool weight_early = false;  ///< weights never change: they may be read before the grid wait
+    std::int32_t k = 0;           ///< elements of a row
+    std::int32_t rows = 0;        ///< n1 * n2 * n3
+    std::int32_t n1 = 1, n2 = 1;  ///< rows of the first and of the second dimension
+    std::int32_t quant_k = 0;     ///< elements of an activation row of q8_1 and of the layouts of a
+                                  ///< matmul: a multiple or a divisor of k, both multiples of 32 (a
+                                  ///< row of a norm is not always a row of a matmul)
+    std::int32_t quant_blocks = 0;    ///< q8_1 blocks from one activation row to the next; blocks
+                                      ///< behind the first quant_k / 32 are written as zeros
+    format scale_type = format::f32;  ///< type of the scales of int8_token, fp8_token and
+                                      ///< fp8_group: f32, f16 or bf16
+    bool one_plus_weight = false;     ///< the norm is multiplied with 1 + weight
+    bool weight_early = false;  ///< weight and next_weight never change: they may be read before
+                                ///< the grid wait
 };
 
-/// Where row_args holds an operand: its address and, if it has rows of its own, their strides.
+/// The fields of row_args that hold an operand: its address and, if it has rows of its own, their
+/// strides.
 using row_address_field = const float* row_args::*;
 using row_strides_field = row_strides row_args::*;
 struct row_operand_field {
@@ -91,99 +106,124 @@ inline constexpr row_operand_field row_operand_fields[] = {
     {operand::next_weight, &row_args::next_weight, nullptr},
     {operand::factor, &row_args::sum_factor, nullptr}};
 
-/// Heads of one value, [k, heads, tokens], such as those of Q. What is done to each of them, in
-/// this order: a norm, times a weight; a turn; times a number; written as f32 and into a cache.
+/// One value with heads, such as Q, [k, heads, tokens]. Each head passes, in this order: a norm and
+/// its weight, a turn, a scale. Then it is written as f32 and stored in a cache.
 struct head_member {
-    const float* x = nullptr;       ///< unit element stride
-    const float* weight = nullptr;  ///< [k], never written; null: each is 1
-    float* f32 = nullptr;
-    void* cache = nullptr;              ///< [k * heads, cache_rows] of cache_type
-    const void* cache_ids = nullptr;    ///< [tokens], i64 or i32: the row of each token. Of tokens
-                                        ///< with the same row the last is stored; one whose row
-                                        ///< is outside is not
-    std::int64_t x_nb1 = 0, x_nb2 = 0;  ///< head to head, token to token
-    std::int64_t f32_nb1 = 0, f32_nb2 = 0;  ///< the same
-    std::int64_t cache_nb = 0;              ///< row to row
-    std::int32_t k = 0, heads = 0;
-    std::int32_t first_row = 0;  ///< prefix sum of the heads of all tokens of the members before
-    std::int32_t cache_rows = 0;
-    float eps = 0;
-    float scale = 1;
-    format cache_type = format::unknown;  ///< one of cache_formats; of q8_0 and q4_0 k is a
-                                          ///< multiple of 32
-    bool ids_of_64_bits = false;
-    bool normed = false, turned = false;
+    const float* x = nullptr;       ///< [k, heads, tokens], unit element stride
+    const float* weight = nullptr;  ///< [k], weight of the norm, which no kernel writes (it is read
+                                    ///< before the grid wait); null: each is 1
+    float* f32 = nullptr;           ///< [k, heads, tokens], unit element stride; may lie exactly
+                                    ///< over x; null: not written
+    void* cache = nullptr;          ///< [k * heads, cache_rows] of cache_type; null: not stored
+    const void* cache_ids = nullptr;  ///< [tokens], the row of the cache for each token; a token
+                                      ///< whose row is outside of the cache is not stored, and the
+                                      ///< last of several tokens with one row is; null: no cache
+    std::int64_t x_nb1 = 0, x_nb2 = 0;      ///< bytes of x: head to head, token to token
+    std::int64_t f32_nb1 = 0, f32_nb2 = 0;  ///< bytes of f32: head to head, token to token
+    std::int64_t cache_nb = 0;              ///< bytes of cache: row to row
+    std::int32_t k = 0;                     ///< elements of a head
+    std::int32_t heads = 0;                 ///< heads of a token
+    std::int32_t first_row = 0;             ///< heads of all tokens of the preceding members
+    std::int32_t cache_rows = 0;            ///< rows of the cache
+    float eps = 0;                          ///< eps of the norm
+    float scale = 1;                        ///< factor of the head, behind the turn
+    format cache_type = format::unknown;  ///< one of cache_formats; k is a multiple of 32 for q8_0
+                                          ///< and q4_0
+    bool ids_of_64_bits = false;          ///< cache_ids are i64, else i32
+    bool normed = false;                  ///< the head is normed: rms_norm with eps
+    bool turned = false;                  ///< the head is turned, as heads_args::turn says
 };
 
-/// Skeleton `row` of a computation with heads: each head has a warp to itself.
+/// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
+/// own.
 struct heads_args {
-    const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] of a turn with sections
-    const float* factors = nullptr;           ///< [turn.dims / 2]; null: each is 1
-    rotation turn;                            ///< of all members that are turned
-    std::int32_t members = 0;
-    std::int32_t tokens = 0;
-    std::int32_t rows = 0;  ///< heads of all tokens of all members
+    const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] if the turn has
+                                              ///< sections; null if no member is turned
+    const float* factors = nullptr;  ///< [turn.dims / 2], divisors of the angles of the pairs;
+                                     ///< null: each is 1
+    rotation turn;                   ///< the turn of all members that are turned
+    std::int32_t members = 0;        ///< values in use, the first ones of `member`
+    std::int32_t tokens = 0;         ///< tokens of each value
+    std::int32_t rows = 0;           ///< heads of all tokens of all members
     head_member member[max_head_members];
 };
 
-/// Skeleton `row` of a routing: each token has a block to itself.
+/// The arguments of the skeleton `row` for a routing: each token has a block of its own. For one
+/// token, ids and weights may lie anywhere over x.
 struct route_args {
-    const float* x = nullptr;     ///< [experts, tokens], unit element stride
-    const float* bias = nullptr;  ///< [experts], of their choice; null: each is 0
-    std::int32_t* ids = nullptr;  ///< [experts, tokens]: of a token all experts, the best first
-    float* weights = nullptr;     ///< [numbers.chosen, tokens]
-    std::int64_t x_nb = 0, ids_nb = 0, weights_nb = 0;  ///< token to token
-    routing_numbers numbers;
-    std::int32_t experts = 0;
-    std::int32_t tokens = 0;
+    const float* x = nullptr;     ///< logits [experts, tokens], unit element stride
+    const float* bias = nullptr;  ///< [experts], added to a score for the choice; null: each is 0
+    std::int32_t* ids = nullptr;  ///< [experts, tokens], receives all experts of a token, the best
+                                  ///< first
+    float* weights = nullptr;     ///< [numbers.chosen, tokens], receives the weights of the chosen
+    std::int64_t x_nb = 0, ids_nb = 0, weights_nb = 0;  ///< bytes from one token to the next
+    routing_numbers numbers;                            ///< parameters of the routing
+    std::int32_t experts = 0;                           ///< logits of a token
+    std::int32_t tokens = 0;                            ///< tokens; 0: no routing
 };
 
-/// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are
-/// 2-byte aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16
-/// bytes.
+/// One matrix of a group, with the epilogue of its result. A dense member has one matrix. An expert
+/// member has a tensor of `experts` matrices, of which each column takes one.
 struct matvec_member {
-    const void* weight = nullptr;
-    float* dst = nullptr;      ///< dense: [rows, columns]; expert: [rows, slots, tokens]; null: the
-                               ///< result is only quantized
-    const void* up = nullptr;  ///< epilogue glu: a matrix like weight; result = f(weight) * up
-    const float* factor = nullptr;     ///< times weight's product: one number, or one an expert
-    const float* up_factor = nullptr;  ///< the same for `up`; null if factor is
-    const float* bias = nullptr;       ///< [rows], of experts [rows, experts]
-    const float* up_bias = nullptr;    ///< the same for `up`; null if bias is
-    const float* residual = nullptr;   ///< of the result's shape, rows next to each other
-    void* q8_1 = nullptr;              ///< the result in rows of `rows` elements, padded with zeros
-    void* q8_1_mmq_d4 = nullptr;       ///< of a matmul: the same in the layouts that matmuls read,
-    void* q8_1_mmq_ds4 = nullptr;      ///< [block of 128][column],
-    void* bf16_mma = nullptr;          ///< or [block of 64][column],
-    void* f16_mma = nullptr;           ///< rounded to their type
-    std::int64_t weight_bytes = 0;     ///< of the whole tensor: nothing past it is read
-    std::int64_t row_bytes = 0;        ///< from one weight row to the next
-    std::int64_t expert_bytes = 0;     ///< from one expert to the next
-    std::int64_t dst_nb1 = 0;          ///< dense: column to column; expert: slot to slot
-    std::int64_t dst_nb2 = 0;          ///< expert: token to token; combined: alone counts
-    std::int64_t bias_nb1 = 0;         ///< by ids: expert to expert, of both biases
-    std::int64_t residual_nb1 = 0;     ///< as dst_nb1
-    std::int64_t residual_nb2 = 0;     ///< as dst_nb2
-    const float* weight_scale = nullptr;  ///< fp8: [experts][rows / scale_rows, rounded up]
-    const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same;
-                                          ///< null: values are what they are
-    std::int32_t factor_step = 0;         ///< by ids: 1 if each has a factor, of both factors
-    float scale = 1;                      ///< of weight's product, before factor and bias
-    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai; the numbers of an own function
-    std::int32_t rows = 0;
-    std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
-    std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
-                                  ///< makes its column of dst NaN
-    std::int32_t scale_rows = 1, scale_values = 1;  ///< fp8: that share a scale; of values a
-                                                    ///< multiple of 8, of a matmul of 128
+    const void* weight = nullptr;  ///< [k, rows], expert [k, rows, experts], of `type`: 2-byte
+                                   ///< aligned; 16-byte aligned if the policy copies by `async` or
+                                   ///< `bulk`, as are row_bytes and expert_bytes
+    float* dst = nullptr;          ///< the result: dense [rows, columns]; expert [rows, slots,
+                                   ///< tokens]; null: it is only quantized
+    const void* up = nullptr;  ///< a second matrix, laid out as weight: the result is f(weight * x)
+                               ///< * (up * x); null: no GLU
+    const float* factor = nullptr;     ///< multiplied with weight's product: one number, or
+                                       ///< [experts]; null: 1
+    const float* up_factor = nullptr;  ///< multiplied with up's product, as factor; null: 1; null
+                                       ///< if factor is
+    const float* bias = nullptr;       ///< [rows], picked by ids [rows, experts]; null: each is 0
+    const float* up_bias = nullptr;    ///< bias of up, as bias; null: each is 0; null if bias is
+    const float* residual = nullptr;   ///< added to the result, whose shape it has, with unit
+                                       ///< element stride; null: nothing is added
+    void* q8_1 = nullptr;  ///< matvec: the result in rows of `rows` elements, padded with zeros;
+                           ///< null: not written
+    void* q8_1_mmq_d4 = nullptr;   ///< matmul: the result as [block of 128][column], four scales d
+                                   ///< in front of a block; null: not written
+    void* q8_1_mmq_ds4 = nullptr;  ///< matmul: the same layout, four pairs (d, sum) in front of a
+                                   ///< block; null: not written
+    void* bf16_mma = nullptr;      ///< matmul: the result as bf16, [block of 64][column]; null: not
+                                   ///< written
+    void* f16_mma = nullptr;       ///< matmul: the result as f16, [block of 64][column]; null: not
+                                   ///< written
+    std::int64_t weight_bytes = 0;  ///< size of the whole tensor: nothing behind it is read
+    std::int64_t row_bytes = 0;     ///< one weight row to the next
+    std::int64_t expert_bytes = 0;  ///< one expert's matrix to the next
+    std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot; combined:
+                                    ///< unused
+    std::int64_t dst_nb2 = 0;       ///< expert and combined: token to token; dense: unused
+    std::int64_t bias_nb1 = 0;      ///< one expert to the next, in bias and up_bias
+    std::int64_t residual_nb1 = 0;  ///< residual's stride of the dimension that dst_nb1 has in dst
+    std::int64_t residual_nb2 = 0;  ///< residual's stride of the dimension that dst_nb2 has in dst
+    const float* weight_scale = nullptr;  ///< scales of fp8 weights: [k / scale_values, rows /
+                                          ///< scale_rows, experts], each rounded up; null: each
+                                          ///< is 1
+    const float* up_scale = nullptr;  ///< scales of up, laid out as weight_scale; null: each is 1
+    std::int32_t factor_step = 0;     ///< elements of factor and up_factor from one expert to the
+                                      ///< next: 1 if each expert has a factor, else 0
+    float scale = 1;                  ///< multiplied with weight's product, before factor and bias
+    float alpha = 0, limit = 0;     ///< parameters of gate_function::swiglu_oai, or the two numbers
+                                    ///< of an engine's own function
+    std::int32_t rows = 0;          ///< rows of the result, and of a matrix
+    std::int32_t first_band = 0;    ///< bands (matvec) or tiles (matmul) of the preceding members
+    std::int32_t experts = 0;       ///< matrices of the tensor, 0: dense; an id outside 0 ..
+                                    ///< experts - 1 makes its column of dst NaN
+    std::int32_t scale_rows = 1;    ///< fp8: rows that share a scale
+    std::int32_t scale_values = 1;  ///< fp8: values of a row that share a scale: k, or a multiple
+                                    ///< of 8 (matvec) or of 128 (matmul)
     std::int32_t scale_stride = 0;  ///< fp8: scales from one group of rows to the next
-    std::int32_t scales = 0;        ///< fp8: of a matrix, from one expert to the next
-    format type = format::unknown;
-    gate_function function = gate_function::none;  ///< epilogue glu; act: without `up`
-    own_call own;                                  ///< epilogue own
+    std::int32_t scales = 0;        ///< fp8: scales from one expert to the next
+    format type = format::unknown;  ///< format of weight and up
+    gate_function function = gate_function::none;  ///< f of the GLU, or without up of the result;
+                                                   ///< none: f is the value itself
+    own_call own;  ///< an engine's own op, applied before the residual is added
 };
 
-/// Where the scale of a value lies among the member's.
+/// The index of a value's scale in weight_scale and up_scale.
 CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert, int row,
                                              int value) {
     const auto down = static_cast<unsigned>(row) / static_cast<unsigned>(m.scale_rows);
@@ -192,78 +232,87 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
            static_cast<int>(along);
 }
 
-/// Skeleton `matvec`: dst = weight^T x per member, for 1 to policy.columns columns.
-/// Dense (no member has experts): the columns are the activation rows 0 .. columns-1.
-/// The result then passes the epilogue of its member: times scale and factor, plus bias, gated or
-/// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows
-/// are the columns: token * slots + slot). Expert (ids [slots, tokens] i32): each (slot, token) is
-/// a column of its own; it reads matrix ids[slot, token] and the activation row token * x_slots +
-/// (x_slots == 1 ? 0 : slot). Without ids (null) matrices are tokens' in turns: token i has
-/// matrix i % experts, and x_slots is slots. Behind the members that ids pick may stand dense ones
-/// (experts = 0), where there is one token and x_slots is 1: a shared expert, which reads that
-/// activation row too. Combined (of a policy of one column, all members by ids): each token is a
-/// column of its own. Its slots' results, past their function and times their weights, are added up
-/// in the order of the slots; dst and residual are then [rows, tokens].
+/// The arguments of the skeleton `matvec`: dst = weight^T x for each member, for few columns. The
+/// results pass the epilogue: times scale and factor, plus bias, the GLU or f, the engine's own op,
+/// plus residual (which may lie exactly under dst). They are written as f32, as q8_1, or as both.
+///
+/// Dense members (experts = 0) multiply columns 0 .. columns - 1, which are the activation rows of
+/// these numbers: policy.columns of them at most.
+///
+/// For expert members each (slot, token) is a column of its own. Its matrix is ids[slot, token],
+/// and its activation row is token * x_slots + (x_slots == 1 ? 0 : slot). Its row of q8_1 has the
+/// number token * slots + slot. Without ids token i has matrix i % experts, and x_slots equals
+/// slots. Behind the members that ids pick, dense members may stand if there is one token and
+/// x_slots is 1: a shared expert, which reads the same activation row.
+///
+/// Combined launches (policy.columns is 1, all members have ids) have a column for each token. The
+/// results of its slots, past f, are multiplied with their weights and added up in the order of the
+/// slots. Then dst and residual are [rows, tokens].
 struct matvec_args {
-    const void* x = nullptr;  ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
-                              ///< 16-byte aligned, and so is x_bytes
-                              ///< where every block makes the activation (policy.placement,
-                              ///< dense only): f32 rows of k, aligned so too
-    const float* norm_weight = nullptr;  ///< [k]: that is rms_norm(x) * norm_weight; null: x itself
-    /// norm_placement::passing, one column: receives that norm, and as q8_1, padded with zeros; a
-    /// block behind those of all bands writes.
-    float* norm_f32 = nullptr;
-    void* norm_q8_1 = nullptr;
-    float eps = 0;  ///< of that norm
-    const std::int32_t* ids = nullptr;
-    std::int64_t x_bytes = 0;  ///< from one activation row to the next
-    std::int64_t ids_nb1 = 0;  ///< token to token
-    std::int32_t k = 0;
+    const void* x = nullptr;  ///< activation rows, 16-byte aligned as x_bytes is: q8_1 rows of at
+                              ///< least q8_1_row_bytes(k), or f32 rows of k for float weights and
+                              ///< where blocks make the activation (policy.placement)
+    const float* norm_weight = nullptr;  ///< [k]: the launch multiplies rms_norm(x) * norm_weight;
+                                         ///< null: x itself
+    float* norm_f32 = nullptr;  ///< [k], receives that norm (norm_placement::passing, one column):
+                                ///< an additional block writes it; null: not written
+    void* norm_q8_1 = nullptr;  ///< [k], receives that norm as q8_1, padded with zeros, as
+                                ///< norm_f32; null: not written
+    float eps = 0;              ///< eps of that norm
+    const std::int32_t* ids = nullptr;  ///< [slots, tokens], unit element stride; null: dense, or
+                                        ///< matrices in turns
+    std::int64_t x_bytes = 0;           ///< one activation row to the next
+    std::int64_t ids_nb1 = 0;           ///< bytes of ids: token to token
+    std::int32_t k = 0;                 ///< elements of an activation row and of a weight row
     std::int32_t columns = 0;  ///< dense: columns; expert: slots * tokens; combined: tokens
-    std::int32_t slots = 1;    ///< expert: matrices used per token; combined: as many at
-                               ///< most as the policy adds up
-    std::int32_t x_slots = 1;  ///< expert: activation rows per token, 1 or slots
-    bool combined = false;     ///< expert: a token's results are added up, slot after slot
-    /// Combined: [slots, tokens] without gaps; null: each is 1.
-    const float* slot_weights = nullptr;
-    std::int32_t band_rows = 0;  ///< weight rows of a band, the work of one block or of a cluster
-                                 ///< of 2, 4 or 8: even if there is a GLU, a band of what is
-                                 ///< quantized gives a multiple of 32
-    std::int32_t members = 0;
-    std::int32_t bands = 0;      ///< of all members; expert: per column, of those that ids pick
-    bool weights_early = false;  ///< no weight ever changes: it may be read before the wait
-    /// A policy that routes sends its one token to experts so. Then `ids` has them afterwards: a
-    /// block before those of all bands writes experts and weights, and the others find theirs.
-    route_args routing;
+    std::int32_t slots = 1;    ///< expert: matrices that a token uses; combined: at most as many
+                               ///< as the policy adds up
+    std::int32_t x_slots = 1;  ///< expert: activation rows of a token, 1 or slots
+    bool combined = false;     ///< expert: the results of a token's slots are added up
+    const float* slot_weights = nullptr;  ///< combined: [slots, tokens] without gaps; null: each
+                                          ///< is 1
+    std::int32_t band_rows = 0;  ///< weight rows of a band, which is the work of one block or of a
+                                 ///< cluster of 2, 4 or 8; what is quantized has a multiple of 32
+                                 ///< results in each band, even with a GLU
+    std::int32_t members = 0;    ///< matrices in use, the first ones of `member`
+    std::int32_t bands = 0;      ///< bands of all members; expert: bands that one column has, in
+                                 ///< the members that ids pick
+    bool weights_early = false;  ///< no weight ever changes: weights may be read before the grid
+                                 ///< wait
+    route_args routing;  ///< the routing of the one token, if the policy routes: the first block
+                         ///< writes experts (to `ids`) and weights for later readers, the others
+                         ///< find their own; tokens = 0: no routing
     matvec_member member[max_members];
 };
 
-/// Skeleton `matmul`: the same as `matvec` for any number of columns. A block computes a tile of
-/// one member's rows (`first_band` counts tiles) and policy.columns columns; of experts, the rows
-/// of one matrix for all columns whose id picks it, tile after tile of columns. The epilogue is
-/// that of a matvec, but for the layouts in which the result is quantized.
-/// x is [block][row] of one of matmul_layouts(), rows padded with zeros; f32 of numbers is rows of
-/// k, a multiple of 32; of fp8 [row][k] e4m3, k a multiple of 128, and behind them their scales,
-/// [row][k / 128] f32. Dense: row i is column i.
+/// The arguments of the skeleton `matmul`: dst = weight^T x for each member, as matvec_args, for
+/// any number of columns. A block computes a tile: rows of one member times policy.columns columns.
+/// For experts it computes rows of one matrix for all columns whose id picks the matrix, one tile
+/// of columns after the other. The epilogue is that of a matvec, but quantizes to other layouts.
+///
+/// The layout of x is that of the instance's activation format: one of matmul_layouts(), [block]
+/// [row], padded with zeros; or f32 rows of k, a multiple of 32; or fp8_group, [row][k] e4m3 with k
+/// a multiple of 128, followed by the scales, [row][k / 128] f32. Dense: column i is row i.
 struct matmul_args {
-    const void* x = nullptr;  ///< 16-byte aligned, and so is x_bytes
-    const std::int32_t* ids = nullptr;
-    std::int64_t x_bytes = 0;  ///< of numbers, fp8 too: from one activation row to the next
-    std::int64_t ids_nb1 = 0;  ///< token to token
-    std::int32_t k = 0;
+    const void* x = nullptr;            ///< activation rows, 16-byte aligned as x_bytes is
+    const std::int32_t* ids = nullptr;  ///< [slots, tokens], unit element stride; null: dense, or
+                                        ///< matrices in turns
+    std::int64_t x_bytes = 0;           ///< one activation row to the next, for f32 and fp8
+    std::int64_t ids_nb1 = 0;           ///< bytes of ids: token to token
+    std::int32_t k = 0;                 ///< elements of an activation row and of a weight row
     std::int32_t x_rows = 0;   ///< activation rows: dense: columns; expert: tokens * x_slots
     std::int32_t columns = 0;  ///< dense: columns; expert: slots * tokens
-    std::int32_t slots = 1;    ///< expert: matrices used per token
-    std::int32_t x_slots = 1;  ///< expert: activation rows per token, 1 or slots
-    std::int32_t experts = 0;  ///< expert: the most matrices of a member, without ids the tokens;
-                               ///< 0: dense
-    std::int32_t members = 0;
-    std::int32_t tiles = 0;  ///< row tiles of all members
+    std::int32_t slots = 1;    ///< expert: matrices that a token uses
+    std::int32_t x_slots = 1;  ///< expert: activation rows of a token, 1 or slots
+    std::int32_t experts = 0;  ///< expert: matrices of the member that has most, without ids at
+                               ///< least one for each token; 0: dense
+    std::int32_t members = 0;  ///< matrices in use, the first ones of `member`
+    std::int32_t tiles = 0;    ///< row tiles of all members
     matvec_member member[max_members];
 };
 
-/// Where a row, or a member of a group, is told to write an activation in a layout that has one
-/// address. Every list of these layouts reads this one.
+/// The address fields of the activation layouts that have one address: a row and a member of a
+/// group write an activation there. Every list of these layouts reads this one.
 template <class Args>
 using layout_address_field = void* Args::*;
 template <class Args>
@@ -278,11 +327,11 @@ inline constexpr layout_field<Args> layout_fields[] = {{format::q8_1, &Args::q8_
                                                        {format::bf16_mma, &Args::bf16_mma},
                                                        {format::f16_mma, &Args::f16_mma}};
 
-/// Has it members of several matrices? They stand in front of dense ones.
+/// Has the launch expert members? They stand in front of dense ones.
 CATENA_FN constexpr bool has_experts(const matvec_args& a) { return a.member[0].experts > 0; }
 CATENA_FN constexpr bool has_experts(const matmul_args& a) { return a.experts > 0; }
 
-/// Rows of the result in one band of the member: a GLU reads two weight rows for each.
+/// Rows of the result in one band of the member: a GLU reads two weight rows for each of them.
 CATENA_FN constexpr std::int32_t band_results(const matvec_args& a, const matvec_member& m) {
     return a.band_rows >> (m.up != nullptr ? 1 : 0);
 }

@@ -32,11 +32,11 @@ class divider {
     /// A divider by a number from 0 to 2^123, such as a block's scale.
     CATENA_FN static divider by_scale(real by) { return {by, false}; }
 
-    /// What the constructor makes of 127.
+    /// A divider by 127, as the constructor makes it.
     CATENA_FN static divider by_127() { return {real{127}, real{0x1.020408p-7f}}; }
 
-    /// v / by where that is finite; a zero may lose its sign. By 0: 0 of 0, and of others something
-    /// large.
+    /// v / by if that is finite; a zero may lose its sign. If by is 0, the result is 0 for v = 0,
+    /// and something large for other v.
     CATENA_FN real operator()(real v) const {
         const real n = v * unit_, first = n * inverse_;
         const real second = fma(fma(-first, by_, n), inverse_, first);
@@ -55,7 +55,7 @@ class divider {
     bool zero_;
     real unit_, by_, inverse_;
 
-    /// By a number that is not negative.
+    /// A divider by a number that is not negative.
     CATENA_FN divider(real by, bool large) : zero_(bits_of(by) == 0) {
         unit_ = real{bits_of(by) < 0x12800000u ? 0x1p60f : large ? 0x1p-60f : 1.0f};
         by_ = zero_ ? real{0x1p-100f} : by * unit_;

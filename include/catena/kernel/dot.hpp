@@ -40,7 +40,7 @@ CATENA_FN constexpr int power_of_two(int n) {
 template <matvec_policy P>
 struct lane_sums {
     static constexpr int count = power_of_two(P.rows * P.columns);
-    static constexpr int lanes = warp_size / count;  ///< that end up with one result
+    static constexpr int lanes = warp_size / count;  ///< lanes that end up with one result
 
     real sum[count];
 

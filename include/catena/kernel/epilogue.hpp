@@ -1,7 +1,8 @@
-// What a matvec does with a finished dot product before it is written: times scale and factor, plus
-// bias, gated by its neighbor or a function of it, added to those of the token's other slots, plus
-// residual, as f32 and as q8_1. Every part is a switch of the member, the sum over slots of the
-// launch, equal in all threads of a block. All of it stands once in a kernel.
+// The epilogue of a matvec. A finished dot product is multiplied with scale and factor, gets a
+// bias, passes a GLU or a function, is added to the results of the token's other slots, and gets a
+// residual. It is then written as f32 and as q8_1. The arguments of the member switch each part on;
+// those of the launch switch the sum over slots on. All threads of a block see the same switches,
+// and the code of the epilogue is in a kernel once.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -22,18 +23,18 @@ namespace CATENA_NAMESPACE::kernel {
 struct matvec_band {
     const matvec_member* member = nullptr;
     int columns = 0;
-    int first_row = 0, end_row = 0;  ///< of the member
-    int token = 0, slot = 0;         ///< of the first column; dense: 0
-    int slots = 1;                   ///< whose results are added up
-    int picked = 0;  ///< its matrix; dense: 0; -1: there is none; combined: of the slot that
-                     ///< has the lane's number
-    int expert = 0;  ///< the same of the slot whose results are finished
-    real weight{0};  ///< combined: of the lane's slot
+    int first_row = 0, end_row = 0;  ///< rows of the member's result
+    int token = 0, slot = 0;         ///< token and slot of the first column; dense: 0
+    int slots = 1;                   ///< slots whose results are added up
+    int picked = 0;  ///< number of the matrix; dense: 0; -1: no such expert; combined: the matrix
+                     ///< of the slot that has the lane's number
+    int expert = 0;  ///< matrix, as picked, of the slot whose results are finished
+    real weight{0};  ///< combined: weight of the lane's slot
     float* finished = nullptr;  ///< [columns or slots][max_finished_rows], shared: results of the
-                                ///< block that are still to be added up or quantized
+                                ///< block that are added up or quantized later
 };
 
-/// The matrix that the ids pick, or the token's number. It may not be there.
+/// The number of the matrix that the ids pick, or the token's number. There may be no such matrix.
 template <class X>
 CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b, int slot) {
     if (a.ids == nullptr) return b.token;
@@ -41,9 +42,9 @@ CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b, int sl
     return x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
 }
 
-/// From the first expert's number to that of the column's: without ids all have one. The expert is
-/// loaded again: kept, it would cost registers in all loops. Where blocks find it, ids are not
-/// there.
+/// The distance from the first expert's operand to that of the column's expert, 0 without ids. The
+/// expert is loaded again, because keeping it would cost registers in all loops. A block that
+/// routes has found the expert itself, so it does not read ids.
 template <bool Routes, class X>
 CATENA_FN std::int64_t to_expert(X& x, const matvec_args& a, const matvec_band& b, int slot,
                                  std::int64_t step) {
@@ -53,7 +54,7 @@ CATENA_FN std::int64_t to_expert(X& x, const matvec_args& a, const matvec_band& 
         return distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, step);
 }
 
-/// What a slot's results are times.
+/// The weight of a slot's results.
 template <class X>
 CATENA_FN real weight_of(X& x, const matvec_args& a, const matvec_band& b, int slot) {
     if (a.slot_weights == nullptr) return real{1};
@@ -73,7 +74,7 @@ CATENA_FN std::int64_t column_at(const matvec_band& b, int column, std::int64_t 
     return distance(b.slot + column, nb1) + distance(b.token, nb2);
 }
 
-/// What the epilogue adds to a result. Where there is nothing it is -0, which changes no number.
+/// The terms that the epilogue adds to a result. A missing term is -0, which changes no number.
 struct asked_operands {
     real bias{-0.0f}, up_bias{-0.0f}, residual{-0.0f};
 };
@@ -85,8 +86,8 @@ CATENA_FN real residual_of(X& x, const matvec_band& b, int row, int column) {
     return x.load(row_of(m.residual, column_at(b, column, m.residual_nb1, m.residual_nb2), row));
 }
 
-/// Asks for that of one result, all at once. Where there is no such expert the bias is NaN, and so
-/// is the result, which is not overlooked.
+/// Loads the terms of one result, all of them in flight at once. If there is no such expert, the
+/// bias is NaN, and so is the result: that cannot be overlooked.
 template <bool Pairs, bool Combines, bool Routes, class X>
 CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, int row, int column,
                              int slot) {
@@ -167,8 +168,8 @@ CATENA_FN int share_of_band(X& x, int rows) {
     return rows >> ((blocks >> 1) - (blocks >> 3));
 }
 
-/// Brings the results of a band's one column to the first block of the cluster that shares it,
-/// behind each other; how many they are.
+/// Brings the results of a band's one column, one behind the other, to the first block of the
+/// cluster that shares the band. Returns the number of results.
 template <class X>
 CATENA_FN int gather(X& x, const matvec_args& a, const matvec_band& b) {
     const int rows = band_results(a, *b.member);

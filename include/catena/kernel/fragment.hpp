@@ -130,14 +130,14 @@ struct product<P, F, inner_product::mma> {
     }
 
   private:
-    /// Where scales are integers: sums of a step that are still to be weighed with the block's.
+    /// Integer scales: sums of a step that are still to be multiplied with the block's factors.
     struct step_sums {
         real product[2][2], sum[2][2];
     };
 
-    /// What a lane keeps of a row in a step: the scales of its own group. Where those are integers,
-    /// what belongs to the block, and of two groups the scale of its half; a min stands four times
-    /// in a word.
+    /// The scales that a lane keeps for a row in a step: those of its own group. With integer
+    /// scales it keeps the factors of the block, and for two groups the scale of the lane's half. A
+    /// min stands four times in a word.
     struct row_scales {
         weights of_group;
         weights of_block;
@@ -172,8 +172,8 @@ struct product<P, F, inner_product::mma> {
             return quad / block_groups<F> * block_bytes<F>;
     }
 
-    /// Which two words of a group lane t of a quad brings: each word in one lane. A sum of integers
-    /// does not depend on who brings what.
+    /// The two words of a group that lane t of a quad supplies. Each word is in one lane. A sum of
+    /// integers does not depend on which lane supplies which word.
     CATENA_FN static int word_of_lane(int t, int i) {
         if constexpr (has_eights<F>)
             return form::word_of_eight(t, i);

@@ -5,7 +5,7 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/chain/routing.hpp"
 #include "catena/config.hpp"
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 #include "catena/format/rows.hpp"
 #include "catena/kernel/policy.hpp"
 
@@ -15,15 +15,15 @@ namespace CATENA_NAMESPACE {
 
 inline constexpr int warp_size = 32;
 
-/// What the piece of a policy is a multiple of: no block of any format is longer.
+/// The unit of a policy's piece, which is a multiple of it: no block of any format is longer.
 inline constexpr int piece_unit = 256;
 
-/// What the length of a weight row is a multiple of: its blocks, 32 numbers; of fp8 that is
-/// multiplied with fp8 the values that share a scale.
+/// The unit of a weight row's length: a block, 32 float weights, or, if fp8 is multiplied with fp8,
+/// the values that share a scale.
 constexpr int length_unit(skeleton by, format weights) {
     if (by == skeleton::matmul && weights == format::fp8_e4m3)
         return info(format::fp8_group).block_elements;
-    return is_number(weights) ? 32 : info(weights).block_elements;
+    return is_float(weights) ? 32 : info(weights).block_elements;
 }
 
 /// Values of one weight row that a warp takes at a step of dp4a: 32 per lane. Its pieces are
@@ -103,14 +103,14 @@ CATENA_FN constexpr int head_values(const row_policy& p) { return p.values * war
 /// The most experts of a policy that routes: a block has those of a token.
 CATENA_FN constexpr int routed_experts(const row_policy& p) { return p.values * p.threads; }
 
-/// Those of a matvec that routes, each block for itself, and how many of them a thread keeps.
+/// The most experts of a matvec that routes, each block for itself, and how many a thread keeps.
 inline constexpr int routed_by_thread = 4;
 CATENA_FN constexpr int routed_experts(const matvec_policy& p) {
     return routed_by_thread * p.threads;
 }
 
-/// What a block needs to find a token's experts: a rank of each, its score, and a list of ranks;
-/// three words of each group, and what was found.
+/// Shared memory that a block needs to find a token's experts: a rank, a score and an element of a
+/// list for each expert, three words for each group, and the expert that was found.
 CATENA_FN constexpr std::int64_t route_shared_bytes(std::int64_t experts) {
     return 4 * (3 * round_up(experts, 4) + 3 * max_groups + 4);
 }
@@ -118,7 +118,8 @@ CATENA_FN constexpr std::int64_t route_shared_bytes(std::int64_t experts) {
 /// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
 inline constexpr int row_meetings = 4;
 
-/// Beside the columns, where a matvec makes its norm itself: a float per warp, and one per column.
+/// Shared memory beside the columns in a matvec that makes its norm: a float for each warp and for
+/// each column.
 CATENA_FN constexpr std::int64_t norm_bytes(const matvec_policy& p, std::int64_t columns) {
     return round_up(p.threads / warp_size * 4, 16) + round_up(columns * 4, 16);
 }
@@ -155,12 +156,13 @@ constexpr int tile_rows(const matmul_policy& p) {
 }
 
 /// Warpgroups multiply rows of 128 bytes of K at a step, swizzled (exec/operand.hpp), which lie
-/// without gaps: numbers as they come, 64 or of fp8 128, and quantized weights decoded to bf16.
+/// without gaps: float weights as they come, 64 values or 128 of fp8, and quantized weights decoded
+/// to bf16.
 constexpr bool by_warpgroups(const matmul_policy& p) { return p.product == tile_product::wgmma; }
 inline constexpr int warpgroup_values = info(format::bf16_mma).block_elements;
 inline constexpr int warpgroup_row_bytes = info(format::bf16_mma).block_bytes;
 constexpr bool decodes(const matmul_policy& p, format_set weights) {
-    return by_warpgroups(p) && !has_numbers(weights);
+    return by_warpgroups(p) && !has_float_weights(weights);
 }
 constexpr bool fp8_by_warpgroups(const matmul_policy& p, format_set weights) {
     return by_warpgroups(p) && weights.has(format::fp8_e4m3);
@@ -177,7 +179,7 @@ constexpr int step_values(const matmul_policy& p, format_set weights) {
 /// but for those longest ones of which warpgroups would not fit.
 constexpr int tile_row_bytes(const matmul_policy& p, format f) {
     const int block = info(f).block_bytes, bytes = p.piece / info(f).block_elements * block;
-    if (by_warpgroups(p) && is_number(f)) return bytes;
+    if (by_warpgroups(p) && is_float(f)) return bytes;
     const int before = block % 16 == 0 ? 0 : block % 2 == 0 ? 14 : 15;
     const int chunks = (bytes + before + 15) / 16;
     const bool even = chunks % 2 == 0 && !(by_warpgroups(p) && chunks >= 14);
@@ -192,9 +194,10 @@ constexpr int tile_row_bytes(const matmul_policy& p, format_set weights) {
     return widest;
 }
 
-/// What a stage holds of a column is blocks of so many values: those of the activation's layout;
-/// for numbers that read f32, as tiles of warps do, a piece of that, an odd number of 16 bytes from
-/// the next. A block of fp8 has its scale behind it, and is as long as the others.
+/// The blocks of a column in a stage: values of one and its bytes. They are the blocks of the
+/// activation's layout. Tiles of warps with float weights read f32, and a block is a piece, an odd
+/// number of 16 bytes from the next. A block of fp8 has its scale behind it, and is as long as
+/// those of int8.
 constexpr int tile_block_values(const matmul_policy& p, format_set weights) {
     if (by_warpgroups(p)) return step_values(p, weights);
     return reads_f32(weights) ? p.piece : mmq_values;
@@ -206,15 +209,15 @@ constexpr int tile_block_bytes(const matmul_policy& p, format_set weights) {
 inline constexpr int fp8_values = info(format::fp8_group).block_elements;
 static_assert(fp8_values == mmq_values && fp8_values + 16 == mmq_bytes, "as long as the others");
 
-/// The scales of a step of fp8 by warpgroups, those of its columns and of its rows: behind the
-/// operands of a stage, which begins where the swizzle does.
+/// Bytes of a step's scales if warpgroups multiply fp8: the scales of its columns and of its rows
+/// lie behind the operands of a stage, whose size keeps stages aligned to the swizzle.
 constexpr int tile_scale_bytes(const matmul_policy& p, format_set weights) {
     if (!fp8_by_warpgroups(p, weights)) return 0;
     return static_cast<int>(round_up((p.columns + tile_rows(p)) * 4, 8 * warpgroup_row_bytes));
 }
 
-/// What a stage holds: the weights of all warps, then the activation's blocks. Of weights that are
-/// decoded no stage holds any.
+/// Bytes of a stage: the weights of all warps, then the activation's blocks. Weights that are
+/// decoded are in no stage.
 constexpr int tile_weight_bytes(const matmul_policy& p, format_set weights) {
     return decodes(p, weights) ? 0 : p.threads / warp_size * p.rows * tile_row_bytes(p, weights);
 }
@@ -246,7 +249,7 @@ inline constexpr int unpacked_groups = 2;
 inline constexpr int unpacked_row_bytes = unpacked_groups * 32 + 16;
 inline constexpr int unpacked_scale_bytes = unpacked_groups * 16;
 constexpr int unpacked_bytes(const matmul_policy& p, format_set weights) {
-    const bool none = has_numbers(weights) || by_warpgroups(p);
+    const bool none = has_float_weights(weights) || by_warpgroups(p);
     return none ? 0 : p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
 }
 
@@ -339,7 +342,7 @@ constexpr std::uint32_t order_of(const policy& p) {
 /// run after run, and agree with the host executor to a tolerance.
 constexpr bool bits_of_device(const computation& c) {
     if (c.kind() != skeleton::matmul) return false;
-    return has_numbers(c.product().weights) || c.product().activation == format::bf16_mma;
+    return has_float_weights(c.product().weights) || c.product().activation == format::bf16_mma;
 }
 
 }  // namespace CATENA_NAMESPACE

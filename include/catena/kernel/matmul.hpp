@@ -28,10 +28,10 @@
 #include "catena/kernel/matmul/experts.hpp"
 #include "catena/kernel/matmul/fill.hpp"
 #include "catena/kernel/matmul/finish.hpp"
+#include "catena/kernel/matmul/float_weights.hpp"
 #include "catena/kernel/matmul/fp8.hpp"
 #include "catena/kernel/matmul/fp8_wgmma.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
-#include "catena/kernel/matmul/numbers.hpp"
 #include "catena/kernel/matmul/tile.hpp"
 #include "catena/kernel/matmul/wgmma.hpp"
 #include "catena/kernel/objection/matmul.hpp"
@@ -42,7 +42,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <matmul_policy P>
 inline constexpr bool warpgroups_of = by_warpgroups(P);
 
-/// What a block has besides its tile. Rings go on where the tile before left them.
+/// The state of a block that goes from tile to tile: the rings go on where the last tile left them.
 template <class Stream>
 struct matmul_block {
     Stream& stream;
@@ -180,7 +180,7 @@ inline constexpr bool matmul_possible = !objection_to(matmul_of(L, W), P);
 /// The body. Grid: row tiles of all members times column tiles (dense) or experts; column tiles are
 /// the faster, so that blocks that read the same weights run together. Shared memory as
 /// kernel/layout.hpp says. `a` follows args.hpp; x is in layout L, every member's format in W, k a
-/// multiple of every member's block, of numbers of 32.
+/// multiple of every member's block, and of 32 for float weights.
 template <class X, matmul_policy P, format L, format_set W>
 CATENA_FN void matmul_body(X& x, const matmul_args& a) {
     static_assert(matmul_possible<P, L, W>,

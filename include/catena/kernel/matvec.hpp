@@ -14,9 +14,9 @@
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/dot.hpp"
 #include "catena/kernel/epilogue.hpp"
+#include "catena/kernel/float_weights.hpp"
 #include "catena/kernel/format_list.hpp"
 #include "catena/kernel/fragment.hpp"
-#include "catena/kernel/numbers.hpp"
 #include "catena/kernel/objection/matvec.hpp"
 #include "catena/kernel/phase.hpp"
 #include "catena/kernel/placement.hpp"
@@ -28,23 +28,24 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-/// Bytes of 32 values of an activation row, and from them to the next 32 in a column.
+/// Bytes of 32 values of an activation row, and the distance to the next 32 values of the column.
 template <matvec_policy P>
 inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
 template <matvec_policy P>
 inline constexpr int group_step = odd_quads_behind<P> ? group_bytes<P> / 2 : group_bytes<P>;
 
-/// From a column's even quads to its odd ones.
+/// Bytes from a column's even quads to its odd ones.
 CATENA_FN int half_of_column(int k) { return k * 2; }
 
-/// How the columns come to shared memory. The whole block waits for them, and for nothing else: so
-/// all are on their way at once, by cp.async where that is not the weights' own.
+/// The copy method of columns to shared memory. The whole block waits for the columns and for
+/// nothing else, so all of them are in flight at once: by cp.async if the weights arrive by bulk
+/// copies.
 template <matvec_policy P>
 inline constexpr copy_method columns_by =
     P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
 
-/// Is each slot's column copied to shared memory alone, of slots that are added up? Rows of f32 may
-/// have gaps; rows of q8_1 have none, and are copied as one.
+/// Does a launch that adds up slots copy each slot's column to shared memory by itself? Rows of f32
+/// may have gaps. Rows of q8_1 have none, and are copied as one.
 template <matvec_policy P>
 inline constexpr bool copies_slots = (P.product == inner_product::fma) &&
                                      (P.activation == activation_source::shared) && combines<P>;
@@ -81,21 +82,22 @@ CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, cons
     stream.wait(0);
 }
 
-/// The columns of a band, where they come from; of slots that are added up, the first one's.
+/// The columns of a band in global memory. If slots are added up, the column of the first slot.
 CATENA_FN matvec_columns columns_of(const matvec_args& a, const matvec_band& b) {
     const int row = b.token * a.x_slots + (a.x_slots == 1 ? 0 : b.slot);
     return {static_cast<const std::byte*>(a.x) + distance(row, a.x_bytes), a.x_bytes, b.columns};
 }
 
-/// Bytes from one slot's column to the next, of slots that are added up.
+/// Bytes from one slot's column to the next, if slots are added up.
 template <matvec_policy P>
 CATENA_FN int slot_bytes(const matvec_args& a, int column_bytes) {
     if (a.x_slots == 1) return 0;
     return copies_slots<P> ? column_bytes : static_cast<int>(a.x_bytes);
 }
 
-/// Waits for the columns and brings or makes them, where all warps then read them. Memory for them
-/// and for results is asked for here: no copy of weights waits for that.
+/// Waits for the columns, and copies or makes them. Returns the place from which all warps read
+/// them. Shared memory for columns and results is requested here, so no copy of weights waits for
+/// that.
 template <matvec_policy P, class X, class Columns>
 CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
                                   int column_bytes) {
@@ -124,16 +126,18 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     return to;
 }
 
-/// Are a result's operands asked for before its last piece is there? Where the norm is made, with
-/// their registers one block would fit, not two.
+/// Are a result's operands loaded before its last piece has arrived? Not in a launch that makes its
+/// norm: with their registers only one block would fit an SM, not two.
 template <matvec_policy P>
 inline constexpr bool asks_first = P.placement == norm_placement::deferred ? false : one_result<P>;
 
-/// The band of a block, all its rows and columns. `stages` is the team's. `Several`: the kernel has
-/// more formats than this one. `own_columns`: a stream of one stage, which brings the columns.
+/// Multiplies the band of a block, all its rows and columns. `stages` is the ring of the team.
+/// `own_columns` is a stream of one stage, which brings the columns. `Several` says that the kernel
+/// has more formats than this one.
 ///
-/// In each turn a warp fills a stage and multiplies another. Warps of a team multiply what all of
-/// them have brought: so they meet when a stage has come, behind which the stage before it is read.
+/// In each turn a warp fills a stage and multiplies another one. Warps of a team multiply what all
+/// of them have copied, so they meet when a stage has arrived. After that meeting every warp has
+/// read the stage before.
 template <matvec_policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
 CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream& stream,
                              Columns& own_columns, std::byte* stages) {
@@ -141,10 +145,10 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
     const matvec_member& m = *b.member;
     const bool pairs = takes_pairs<P> && m.up != nullptr;
     const int warp_rows = pairs ? P.rows / 2 : P.rows;
-    // Where warps meet all of them follow the first team's rows, and those of their own lie behind.
+    // Warps that meet all follow the first team's rows; rows of another team lie behind those.
     constexpr bool splits = P.slices > 1;
     const int team_row = x.warp() / warp_slices(P) * warp_rows, behind = splits ? team_row : 0;
-    const auto matrix_with = [&](int row) {  // of the group
+    const auto matrix_with = [&](int row) {  // a row of the group
         return static_cast<const std::byte*>(row < warp_rows ? m.weight : m.up);
     };
     const int mine = followed_row<P>(x);
@@ -153,7 +157,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
     const auto expert_of_slot = [&](int slot) {
         return combines<P> ? x.shuffle(b.picked, slot) : b.picked;
     };
-    const auto there = [&](int slot) {  // that is read, whatever the id
+    const auto there = [&](int slot) {  // the matrix that is read, whatever the id
         const int expert = expert_of_slot(slot);
         return expert > 0 ? expert : 0;
     };
@@ -309,9 +313,10 @@ inline constexpr format first_format = *W.begin();
 template <matvec_policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
-/// Finds the token and the slot of a band of experts, and the matrix that its id picks, behind the
-/// wait for the ids, or for the logits of experts. Returns its number among the bands of one slot;
-/// of a dense member they stand behind all. `ring`: what may be written until it is filled.
+/// Finds the token and the slot of a band of experts, and the matrix that the slot's id picks. It
+/// waits for the ids, or for the logits of experts. Returns the band's number among the bands of
+/// one slot; bands of dense members stand behind those of all slots. `ring` is the memory of the
+/// ring, which may be written until the ring is filled.
 template <matvec_policy P, class X>
 CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, std::byte* ring) {
     const bool combined = combines<P> && a.combined;

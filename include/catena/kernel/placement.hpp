@@ -3,7 +3,7 @@
 //
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
 //              1 / rms, is a factor of the finished products
-//   passing    weights that are numbers are multiplied with x * weight as it comes (numbers.hpp),
+//   passing    float weights are multiplied with x * weight as it comes (float_weights.hpp),
 //              and each warp sums the squares; 1 / rms as in deferred. One block more writes the
 //              norm
 //
@@ -20,12 +20,12 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-inline constexpr int line_floats = 32;  ///< of a line of L2
+inline constexpr int line_floats = 32;  ///< floats in a line of L2
 
 /// What stands behind the columns in shared memory.
 struct norm_share {
-    float* partial;  ///< a float per warp
-    float* factor;   ///< a float per column
+    float* partial;  ///< a float for each warp
+    float* factor;   ///< a float for each column
 };
 
 template <matvec_policy P>

@@ -13,11 +13,11 @@
 namespace CATENA_NAMESPACE {
 
 struct row_policy {
-    int threads = 0;      ///< of a block
-    int min_blocks = 1;   ///< per SM, promised to the compiler by the launch bounds
-    int values = 0;       ///< that a thread keeps in registers; 0: reads x twice, any k
-    int rows = 0;         ///< of a block, a warp each; 0: one, by all of its threads
-    bool vector = false;  ///< 16-byte accesses, so aligned rows; else element by element
+    int threads = 0;      ///< threads of a block
+    int min_blocks = 1;   ///< blocks of an SM, promised to the compiler by the launch bounds
+    int values = 0;       ///< values of a thread in registers; 0: the row is read twice, any k
+    int rows = 0;         ///< rows of a block, a warp for each; 0: one row for all threads
+    bool vector = false;  ///< accesses of 16 bytes, which need aligned rows; else single elements
 };
 
 constexpr bool operator==(const row_policy& a, const row_policy& b) {
@@ -25,40 +25,41 @@ constexpr bool operator==(const row_policy& a, const row_policy& b) {
            a.rows == b.rows && a.vector == b.vector;
 }
 
-/// How a matvec multiplies; an accumulation order each.
+/// The inner product of a matvec. Each has an accumulation order of its own.
 enum class inner_product : std::uint8_t {
     dp4a,  ///< a lane has a group of 32 values, for any few columns
     mma,   ///< m16n8k32: a warp has 16 rows, for 8 columns at the price of one
-    fma    ///< f32 activations: a lane multiplies numbers
+    fma    ///< float weights: a lane multiplies them with an f32 activation
 };
 
-/// Where a matvec's activation is quantized, and normed if it is; an accumulation order each.
+/// The launch that norms and quantizes a matvec's activation. Each has an accumulation order of its
+/// own.
 enum class norm_placement : std::uint8_t {
-    producer,  ///< by a launch of its own, which also quantizes
-    deferred,  ///< by each block of the matvec, all of it before the products, which are multiplied
+    producer,  ///< an earlier launch norms and quantizes
+    deferred,  ///< each block quantizes x * weight before the products, which are then multiplied
                ///< with 1 / rms
-    passing    ///< of numbers: each warp norms what it multiplies, and sums its squares on the way;
-               ///< the products are multiplied with 1 / rms
+    passing    ///< float weights: each warp multiplies x * weight as it comes and sums up squares;
+               ///< the products are then multiplied with 1 / rms
 };
 
-/// Where a matvec reads its activation from.
+/// The memory from which a matvec reads its activation.
 enum class activation_source : std::uint8_t { global, shared };
 
 struct matvec_policy {
-    int threads = 0;     ///< of a block, which may have them min_blocks times (share_of)
-    int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
+    int threads = 0;     ///< threads of a block, min_blocks times as many at most (share_of)
+    int min_blocks = 1;  ///< blocks of an SM, promised to the compiler by the launch bounds
     int rows = 0;        ///< weight rows that a warp works on at once
-    int columns = 0;     ///< that it can serve
+    int columns = 0;     ///< most columns of a launch
     int piece = 0;       ///< values of each of those rows in a stage, a multiple of 256
-    int stages = 0;      ///< of the weight stream of a warp
-    int slices = 0;   ///< of an mma: warps that share the same rows, each with pieces of K of its
-                      ///< own, 4 or 8; an accumulation order each. 0: a warp has all of K
-    int cluster = 0;  ///< the most blocks that share a band (2, 4 or 8); 0: none do
+    int stages = 0;      ///< stages of a warp's weight stream
+    int slices = 0;   ///< mma: warps that share the same rows, 4 or 8, each with pieces of K of its
+                      ///< own; an accumulation order each. 0: a warp has all of K
+    int cluster = 0;  ///< most blocks that share a band (2, 4 or 8); 0: bands are not shared
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
     norm_placement placement = norm_placement::producer;
-    bool routes = false;  ///< each block finds the expert that it multiplies with, of one token
+    bool routes = false;  ///< one token: each block finds the expert that it multiplies with
 };
 
 constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
@@ -69,23 +70,23 @@ constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
            a.routes == b.routes;
 }
 
-/// How a matmul multiplies; an accumulation order each.
+/// The product of a matmul's tile. Each has an accumulation order of its own.
 enum class tile_product : std::uint8_t {
     mma,   ///< a warp multiplies 16 rows and 8 columns, from registers
     wgmma  ///< m64n128k16 or k32, a warpgroup's, from shared memory (sm_90a)
 };
 
 struct matmul_policy {
-    int threads = 0;     ///< of a block
-    int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
+    int threads = 0;     ///< threads of a block
+    int min_blocks = 1;  ///< blocks of an SM, promised to the compiler by the launch bounds
     int rows = 0;        ///< weight rows of a warp
-    int columns = 0;     ///< of a tile
+    int columns = 0;     ///< columns of a tile
     int piece = 0;       ///< values of each of those rows in a stage
-    int stages = 0;      ///< of the block's ring
+    int stages = 0;      ///< stages of the block's ring
     int slices = 0;      ///< warps that share the same rows, with a piece of K each at a step; an
                          ///< accumulation order each. 0: one, with all of K
-    int cluster = 0;  ///< the most blocks that share a tile of warpgroups, each with a part of K;
-                      ///< 0: none do
+    int cluster = 0;     ///< most blocks that share a tile of warpgroups, each with a part of K; 0:
+                         ///< tiles are not shared
     copy_method copy = copy_method::plain;
     tile_product product = tile_product::mma;
 };
@@ -172,7 +173,7 @@ constexpr int cluster_of(const policy& p) {
                                           : p.matmul().cluster;
 }
 
-/// Where the activation is quantized: but for some matvecs, by a launch of its own.
+/// The placement of the launch's norm: only some matvecs have another than producer.
 constexpr norm_placement placement_of(const policy& p) {
     return p.kind() == skeleton::matvec ? p.matvec().placement : norm_placement::producer;
 }

@@ -1,5 +1,5 @@
 // What the inner products of a matvec have in common. One header for each in this folder: dot.hpp
-// (dp4a), fragment.hpp (integer mma), numbers.hpp (weights that are numbers). The skeleton knows
+// (dp4a), fragment.hpp (integer mma), float_weights.hpp (float weights). The skeleton knows
 // nothing else about how values are multiplied.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace CATENA_NAMESPACE::kernel {
 
 /// The part of the activation that goes with a piece.
 struct matvec_columns {
-    const std::byte* x;    ///< of the first column
-    std::int64_t x_bytes;  ///< column to column
+    const std::byte* x;    ///< start of the first column
+    std::int64_t x_bytes;  ///< bytes from column to column
     int count;
-    int half = 0;  ///< where odd_quads_behind, from a column's even quads to its odd ones
+    int half = 0;  ///< odd_quads_behind: bytes from a column's even quads to its odd ones
 };
 
 /// The d of a q8_1 block.
@@ -28,23 +28,23 @@ CATENA_FN real load_scale(X& x, const std::byte* block) {
 /// A piece of a warp's weight rows: row r at rows + r * Room + the `offset` of lane r.
 struct matvec_piece {
     const std::byte* rows;
-    int offset;  ///< of this lane's row
+    int offset;  ///< offset of the lane's row
     int values;
-    int value;         ///< the first, of the row
-    int row, end_row;  ///< the first of the group; the end of the band
-    int expert;        ///< dense: 0
-    bool pairs;        ///< of a GLU
+    int value;         ///< number of the piece's first value in the row
+    int row, end_row;  ///< first row of the group, and end of the band
+    int expert;        ///< number of the matrix; dense: 0
+    bool pairs;        ///< the rows are those of a GLU
     const matvec_member* member;
-    const float* norm_weight;  ///< norm_placement::passing: of the piece's values
+    const float* norm_weight;  ///< norm_placement::passing: norm weight at the piece's values
 };
 
-/// Where row r of a piece lies. All lanes; r may differ between them.
+/// The address of row r of a piece. All lanes call it together, and r may differ between them.
 template <format F, int Rows, int Room, class X>
 CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
     const std::byte* row = p.rows + r * Room;
     if constexpr (block_alignment<F> == 16)
         return row;
-    else if constexpr (Rows == 1)  // which every lane follows
+    else if constexpr (Rows == 1)  // every lane follows that row
         return row + p.offset;
     else
         return row + x.shuffle(p.offset, r);
@@ -59,18 +59,18 @@ CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
 ///     template <class X, class Finish>       // after the last piece: each result in one lane,
 ///     void results(X& x, bool pairs, Finish finish);  // finish(row, column, v, up)
 ///
-/// `up`, of a GLU (pairs): the product of the other matrix, of which v and row are the gate's. Some
-/// lanes may finish rows or columns that are not there.
+/// With a GLU (pairs) v and row are those of the gate, and `up` is the product of the other matrix.
+/// Some lanes may finish rows or columns that do not exist.
 template <matvec_policy P, format F, inner_product Kind = P.product>
 struct product;
 
-/// The one result of a group of rows that a lane finishes, if it does.
+/// The one result of a group of rows that a lane finishes, if `finishes` says so.
 struct lane_place {
     int row, column;
     bool finishes;
 };
 
-/// Has a lane one result of a group at most, and knows which before it is there?
+/// Does a lane finish one result of a group at most, and know which one before the products?
 template <matvec_policy P>
 inline constexpr bool one_result = P.columns == 1;
 
@@ -83,9 +83,9 @@ CATENA_FN auto weights_of(X& x, const std::byte* block, int group) {
     return w;
 }
 
-/// What a group adds to a row's sum, but for the activation's scale: its products and, of a format
-/// with mins, the sums of the activation, one for each scale. Mins come negated. Part of every
-/// accumulation order.
+/// The term of a group in a row's sum, without the activation's scale: the group's products times
+/// its scales and, for a format with mins, the sums of the activation times the negated mins. This
+/// is a part of every accumulation order.
 template <int Scales, bool Mins>
 CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const real (&product)[Scales],
                        [[maybe_unused]] const real (&sum)[Scales]) {

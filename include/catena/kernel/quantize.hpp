@@ -23,7 +23,7 @@ CATENA_FN real_quad as_value(const real (&v)[quad]) { return {{v[0], v[1], v[2],
 
 /// A thread's share of a quantized block.
 struct quantized_quad {
-    real d;      ///< of the block
+    real d;      ///< scale of the block
     unsigned q;  ///< four int8
 
     CATENA_FN unsigned d_bits() const { return bits_of(d); }
@@ -31,7 +31,7 @@ struct quantized_quad {
 
 /// One value of a quantized block.
 struct quantized_value {
-    real d;  ///< of the block
+    real d;  ///< scale of the block
     std::int8_t q;
 };
 
@@ -109,7 +109,7 @@ CATENA_FN quantized_value quantize(X& x, real v) {
     return {d, static_cast<std::int8_t>(q)};
 }
 
-/// Where a block lies: its word of scales, and its 32 int8.
+/// The addresses of a block: its word of scales, and its 32 int8.
 struct block_place {
     std::byte* scales;
     std::byte* values;
@@ -125,7 +125,7 @@ CATENA_FN block_place place_of_mmq(void* base, std::int64_t rows, int row, int e
     return {block + 4 * part, block + 16 + 32 * part};
 }
 
-/// Where the values from `element` on of row `row` lie in bf16_mma or f16_mma of `rows` rows.
+/// The address of element `element` of row `row` in bf16_mma or f16_mma of `rows` rows.
 CATENA_FN std::byte* place_of_halves(void* base, std::int64_t rows, int row, int element) {
     return static_cast<std::byte*>(base) +
            (element / warpgroup_values * rows + row) * warpgroup_row_bytes +

@@ -22,8 +22,8 @@ namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// What a choice is compared by: as an integer that grows with it, NaN below all numbers. 0 is no
-/// expert's.
+/// The rank of a choice: an integer that grows with the choice, NaN below all numbers. No expert
+/// has rank 0.
 inline constexpr unsigned rank_of_nan = 1;
 CATENA_FN unsigned rank_of(real choice) {
     if (is_nan(choice)) return rank_of_nan;

@@ -118,7 +118,7 @@ class row_work {
         });
     }
 
-    /// What the first stages make of x.
+    /// Makes the value of the first stages from x.
     CATENA_FN void make(int at, quads& v) {
         if constexpr (!C.stages.any(stage_kind::combine | stage_kind::glu))
             row_.load_row(row_at(row_.a.x, row_.a.x_at, row_.place), at, v);
@@ -208,7 +208,7 @@ class row_work {
             write_16(a.bf16, a.bf16_at, [](real r) { return to_bfloat16(r); });
     }
 
-    /// What needs neighbors, of one quad.
+    /// Writes the formats of one quad that need its neighbors.
     CATENA_FN void write_quantized(int at, const real (&v)[quad], bool blocks,
                                    const in_blocks& in_rows, const scaled& apart) {
         if (blocks) in_rows.store(row_.x, at, v);

@@ -25,18 +25,18 @@ struct tensor_bytes {
 template <format F>
 inline constexpr bool whole_chunks = block_alignment<F> == chunk_bytes;
 
-/// Where a slice that starts at `source` begins in its part of a stage: as far from the boundary as
-/// there, so that chunks stay chunks, but aligned as blocks of the format are, also where a plain
-/// copy's tensor is not.
+/// The offset of a slice that starts at `source` in its part of a stage. The slice is as far from a
+/// boundary as its source, so that chunks stay chunks. It is aligned as blocks of the format are,
+/// even if the tensor of a plain copy is not.
 template <format F>
 CATENA_FN int slice_offset(const std::byte* source) {
     const auto past = reinterpret_cast<std::uintptr_t>(source) % chunk_bytes;
     return static_cast<int>(past) & -block_alignment<F>;
 }
 
-/// One slice on its way: [source, source + whole) by the stream, then `tail` bytes by scalar loads.
-/// What a stage holds are whole chunks: bytes of its first and last chunk that lie outside the
-/// tensor are zeros, so that a word that is half inside may be loaded.
+/// The copies of one slice: [source, source + whole) by the stream, then `tail` bytes by scalar
+/// loads. A stage holds whole chunks. Bytes of its first and last chunk that lie outside the tensor
+/// are zeros, so that a word that is half inside may be loaded.
 struct slice {
     const std::byte* source;
     int head;  ///< bytes of the first chunk that lie before the tensor; 0 if the tensor is aligned
@@ -70,8 +70,8 @@ CATENA_FN slice inner_slice(const std::byte* source, int bytes) {
     return {source - offset, 0, wanted, 0};
 }
 
-/// What the stream does not bring of a slice, by the lane that has it. The stream's `wait` orders
-/// these stores before anybody's reads.
+/// Stores what the stream does not copy of the lane's slice. The stream's `wait` orders these
+/// stores before all reads.
 template <class X>
 CATENA_FN void copy_ends(X& x, std::byte* stage_row, const slice& s) {
     auto* to = reinterpret_cast<std::uint8_t*>(stage_row);

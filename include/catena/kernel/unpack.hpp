@@ -23,55 +23,59 @@ inline constexpr int group_words = 8;
 ///
 ///     static constexpr int scales;  // 1 for the group, or 2: one for each half of 16 values
 ///     static constexpr bool mins;   // a value is scale * q - min; else scale * q
-///     template <int N, class X>     // words first .. first + N - 1 of the block's group: N = 8
-///     and static void words(X& x, const std::byte* block, int group,  // first = 0, or N = 1 and
-///                       int first, int (&q)[N]);                  // any `first`
+///     // Words first .. first + N - 1 of the block's group: N = 8 and first = 0, or N = 1.
+///     template <int N, class X>
+///     static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]);
 ///     template <class X>
 ///     static group_scales<scales, mins> scales_of(X& x, const std::byte* block, int group);
 ///
 /// `block` lies in shared memory, aligned as `block_alignment` says; any aligned 4-byte word that
-/// holds a byte of it may be loaded. Whatever a value's zero point is, q has it subtracted already.
-/// Where q has bits to spare, its value may stand in the upper ones (16 times a nibble) if the
-/// scale makes up for it by a power of two: that often saves the shift and always the subtraction.
-/// Scales and mins are exact products of what the block holds.
+/// holds a byte of it may be loaded. The zero point of a value is already subtracted from q. If q
+/// has bits to spare, its value may stand in the upper ones (16 times a nibble), and the scale
+/// makes up for it by a power of two: that often saves the shift and always the subtraction. Scales
+/// and mins are exact products of what the block holds.
 ///
-/// Where the subtraction of a zero point costs much, a format may also have words without it, which
-/// an inner product makes up for by the sum of the activation: every q is too large by `excess`.
+/// Optional words without the zero point, for a format in which its subtraction costs much. Every q
+/// is too large by `excess`, which an inner product corrects by the sum of the activation.
 ///
 ///     static constexpr int excess;
 ///     template <int N, class X>
 ///     static void raw_words(X& x, const std::byte* block, int group, int first, int (&q)[N]);
 ///
-/// And where eight values come at the price of four, it may say so: two words of a group at a time,
-/// i = 0 .. 3, and which ones. Of two scales, eights 0 and 1 belong to the first.
+/// Optional words of eight values, for a format in which eight cost as much as four: two words of a
+/// group at a time, i = 0 .. 3, and their numbers. With two scales, eights 0 and 1 have the first.
 ///
 ///     template <class X>
 ///     static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]);
 ///     static constexpr int word_of_eight(int i, int word);
-///     static constexpr byte_order order = ..;  // optional: in which bytes of the two words stand
+///     static constexpr byte_order order = ..;  // optional: the order of bytes in the two words
 ///
-/// And where four words cost less with their bytes transposed (byte b of word 4h + j is that of
-/// value 16h + 4b + j), too large by an excess of their own; dp4a then transposes the activation.
+/// Optional words with transposed bytes, for a format in which four such words cost less: byte b of
+/// word 4h + j is that of value 16h + 4b + j, too large by `transposed_excess`. dp4a then
+/// transposes the activation.
 ///
 ///     static constexpr int transposed_excess;
 ///     template <class X>
 ///     static void transposed_words(X& x, const std::byte* block, int group,
 ///                                  int (&q)[group_words]);
 ///
-/// And where values are looked up in a table that costs less as a sum: all words of a group as two
-/// summands, of which a dp4a multiplies each with the activation. The bytes of two words, which
-/// `word_of_summands` tells for i = 0 .. 3, stand in turn; dp4a then permutes the activation.
+/// Optional words as sums, for a format with a table that costs less as a sum of two: all words of
+/// a group as two summands, each of which a dp4a multiplies with the activation. The bytes of two
+/// words, which `word_of_summands` names for i = 0 .. 3, stand in turn; dp4a then permutes the
+/// activation.
 ///
 ///     template <class X>
 ///     static void summands(X& x, const std::byte* block, int group, int (&q)[2][group_words]);
 ///     static constexpr int word_of_summands(int i, int word);
 ///
-/// And where a scale of 16 values is a factor of the block times an integer so small that q times
-/// it is an int8, words may be multiplied before a tensor core adds their products. A min then is a
-/// factor times an int8 too, and `rest` that int8 four times; without mins it is the format's own.
+/// Optional integer scales, for a format in which a scale of 16 values is a factor of the block
+/// times an integer, and q times that integer is an int8. Words may then be multiplied before a
+/// tensor core adds their products. A min is then a factor times an int8, too, and `rest` is that
+/// int8 four times; without mins `rest` is the format's own.
 ///
 ///     static constexpr bool integer_scales = true;
-///     template <class X>  // words 2i and 2i + 1 times `scale`, that of their half
+///     // Words 2i and 2i + 1 times `scale`, the scale of their half.
+///     template <class X>
 ///     static void scaled_pair(X& x, const std::byte* block, int group, int i, integer_scale scale,
 ///                             int (&q)[2]);
 ///     template <class X>
@@ -85,7 +89,7 @@ struct unpack {
                   "<format>.hpp and include it in kernel/unpack/all.hpp");
 };
 
-/// What the words of a group are multiplied with.
+/// The scales and mins of a group's values.
 template <int Scales, bool Mins>
 struct group_scales {
     real scale[Scales];
@@ -209,7 +213,7 @@ inline constexpr int block_groups = info(F).block_elements / group_values;
 
 /// A block's alignment in shared memory, wherever its tensor lies: the power of two in its size, 16
 /// at most. Where it is 4 or more, the fields of which a format loads words lie at multiples of 4.
-/// For numbers that stand alone it is the alignment of a row.
+/// A float weight is a block of its own; its rows are aligned to 16.
 template <format F>
 inline constexpr int block_alignment = info(F).block_elements == 1
                                            ? 16

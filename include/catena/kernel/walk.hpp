@@ -34,26 +34,26 @@ CATENA_FN int followed_row(X& x) {
     return first + x.lane() % rows_brought<P>;
 }
 
-/// Where a warp is in its part of a band.
+/// The place of a warp in its part of a band.
 template <matvec_policy P>
 struct matvec_place {
     /// Room for slots beside a row, and for one more at the end. A matrix has 2^25 rows at most.
     static constexpr unsigned numbers = combines<P> ? 2 * slots_added(P) : 1;
-    static constexpr int turn_values = stage_values(P);  ///< of all warps of a team
+    static constexpr int turn_values = stage_values(P);  ///< values of all warps of a team
 
     int k;
-    unsigned turn;  ///< first row of the group, and the slot: one register has both
-    unsigned on;    ///< to the warp's next group
-    unsigned back;  ///< from behind the band's rows to the same place among those of the next slot
-    int end_row;    ///< of the band
-    int slots;      ///< that are added up
+    unsigned turn;  ///< first row of the group and slot, in one register
+    unsigned on;    ///< distance in turn to the warp's next group
+    unsigned back;  ///< distance in turn from the end of the band to the next slot
+    int end_row;    ///< end of the band's rows
+    int slots;      ///< slots that are added up
     int slice;      ///< the warp's piece among those of its team; alone: 0
     int left;       ///< values of the row from the team's pieces on
 
     CATENA_FN int row() const { return static_cast<int>(turn / numbers); }
     CATENA_FN int slot() const { return static_cast<int>(turn % numbers); }
     CATENA_FN bool done() const { return combines<P> ? slot() >= slots : row() >= end_row; }
-    /// Goes to the next slots where the group lies behind the band's rows.
+    /// Goes to the next slots if the group lies behind the band's rows.
     CATENA_FN void settle() {
         if constexpr (combines<P>)
             while (turn >= static_cast<unsigned>(end_row) * numbers) {
@@ -63,7 +63,8 @@ struct matvec_place {
     }
     /// First value of the warp's piece.
     CATENA_FN int first() const { return k - left + slice * P.piece; }
-    /// None, or less, where a row's last pieces are fewer than the warps of a team.
+    /// Values of the warp's piece: 0 or less if the row's last pieces are fewer than a team's
+    /// warps.
     CATENA_FN int values() const {
         const int own = left - slice * P.piece;
         return own < P.piece ? own : P.piece;

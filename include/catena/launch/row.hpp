@@ -40,7 +40,8 @@ class row_launch_check {
 
     const status& state() const { return state_; }
     const row_problem& asked() const { return p_; }
-    const row_args& args() const { return a_; }  ///< with quant_k and quant_blocks filled in
+    /// The arguments, with quant_k and quant_blocks filled in.
+    const row_args& args() const { return a_; }
 
   private:
     template <class... Args>

@@ -41,8 +41,8 @@ struct walk_times {
 
 /// What basic_step_timer::report returns.
 struct timing {
-    status state;                   ///< why there are no times, if so
-    std::vector<walk_times> walks;  ///< of each graph, in the order of their first walk
+    status state;                   ///< reason why there are no times
+    std::vector<walk_times> walks;  ///< graphs in the order of their first walk
 };
 
 /// What options::log asks of an engine at log_level::times: the slowest ten steps of each graph, or

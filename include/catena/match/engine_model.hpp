@@ -23,20 +23,20 @@ struct engine_model {
     /// stands around it? A chain that took a part of that would leave the rest in several launches.
     bool (*fuses)(const graph_index& g, std::int32_t position);
 
-    /// The engine's launches for a norm and what its chain takes over around it. A norm that no
-    /// matmul reads is taken from an engine that needs two or more.
+    /// The engine's launches for a norm and the nodes that its chain takes over. A step takes a
+    /// norm that no matmul reads from an engine that needs two or more launches for it.
     int (*launches)(const graph_view& view, const match& m);
 
-    /// The engine's launches for the nodes of heads. They are taken from an engine that needs two
-    /// or more for those that one step could take.
+    /// The engine's launches for the nodes of heads. A step takes heads from an engine that needs
+    /// two or more launches for them.
     int (*head_launches)(const graph_view& view, const head_chain& h);
 
-    /// The engine's launches for the nodes of a routing, which is taken from an engine that needs
-    /// two or more.
+    /// The engine's launches for the nodes of a routing. A step takes a routing from an engine that
+    /// needs two or more launches for it.
     int (*routing_launches)(const graph_index& g, const routing& r);
 
-    /// With this version of the engine: when the kernels of the node at `position` are done, is all
-    /// done that was launched before them?
+    /// With this version of the engine, are all earlier launches done when the kernels of the node
+    /// at `position` are done?
     bool (*waits)(const graph_view& view, std::int32_t position, std::string_view version);
 };
 

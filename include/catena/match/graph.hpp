@@ -104,10 +104,10 @@ struct tensor {
     std::int64_t ne[4] = {1, 1, 1, 1};  ///< elements, innermost first
     std::int64_t nb[4] = {0, 0, 0, 0};  ///< strides in bytes
     std::int32_t src[max_src] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};  ///< tensor indices
-    std::int32_t view_src = no_tensor;     ///< the tensor whose memory this one renames, if any
+    std::int32_t view_src = no_tensor;     ///< tensor whose memory this one renames, if any
     std::int32_t params[max_params] = {};  ///< op_params words as ggml lays them out
-    std::int32_t buffer = no_buffer;  ///< a number per allocation; no_buffer: not allocated yet
-    std::uint64_t offset = 0;         ///< byte offset in that buffer (views: of their first byte)
+    std::int32_t buffer = no_buffer;  ///< number of the allocation; no_buffer: not allocated yet
+    std::uint64_t offset = 0;    ///< byte offset in that buffer; a view has that of its first byte
     std::int64_t allocated = 0;  ///< bytes that the backend set aside from its first byte on; 0: no
                                  ///< more than its extent. The engine's node may write in all of
                                  ///< them while it runs; nobody reads those behind the extent
@@ -115,7 +115,7 @@ struct tensor {
     std::int32_t stream = 0;     ///< nodes: the engine's stream that runs it; no step spans two
     std::int32_t uses = unknown_uses;  ///< edges that read it anywhere, outside the view too;
                                        ///< unknown_uses counts as infinitely many
-    const char* name = "";             ///< for reports only: names repeat
+    const char* name = "";             ///< name for reports; names repeat
     const char* op_name = "";          ///< the engine's spelling, for reports and ops of one's own
 };
 
@@ -127,7 +127,7 @@ struct graph_view {
     std::int32_t tensor_count = 0;
     const std::int32_t* nodes = nullptr;  ///< tensor index of each node, in execution order
     std::int32_t node_count = 0;
-    const engine_model* engine = nullptr;  ///< what the engine fuses itself; null: as ggml-cuda
+    const engine_model* engine = nullptr;  ///< what the engine fuses; null: ggml-cuda's model
 
     /// The number of nodes.
     int size() const { return node_count; }
@@ -142,8 +142,8 @@ template <class T>
 struct array_view {
     const T* first = nullptr;
     const T* last = nullptr;
-    const T* begin() const { return first; }  ///< for loops over it
-    const T* end() const { return last; }     ///< one past the last
+    const T* begin() const { return first; }
+    const T* end() const { return last; }
     /// How many there are.
     std::size_t size() const { return static_cast<std::size_t>(last - first); }
     /// The i-th, i < size().

@@ -4,7 +4,7 @@
 
 #include "catena/chain/lowered.hpp"
 #include "catena/chain/parts.hpp"
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 
 #include <initializer_list>
 
@@ -53,7 +53,7 @@ constexpr format matmul_layout(format weight) {
 /// not take the format.
 constexpr format warpgroup_layout(format weight) {
     if (weight == format::f16) return format::f16_mma;
-    const bool decoded = info(weight).role == format_role::weight && !is_number(weight);
+    const bool decoded = info(weight).role == format_role::weight && !is_float(weight);
     return decoded || weight == format::bf16 ? format::bf16_mma : format::unknown;
 }
 
@@ -133,7 +133,8 @@ class pattern_reader {
 
     constexpr pattern finished() const {
         pattern out = out_;
-        if (has_numbers(out.dense | out.expert)) out.activations = out.activations | format::f32;
+        if (has_float_weights(out.dense | out.expert))
+            out.activations = out.activations | format::f32;
         const bool value = out.stages.any(value_stages);
         const bool group = !out.dense.empty() || !out.expert.empty();
         const bool whole = value || out.stages.empty();  // no sum without the norm that reads it

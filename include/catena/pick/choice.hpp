@@ -76,19 +76,19 @@ inline std::string sentence(const rejection& r) {
 
 /// What a launch of a row for a problem looks like, and what it should take.
 struct picked {
-    std::int32_t row = -1;  ///< -1: none serves
+    std::int32_t row = -1;  ///< index into the table's rows; -1: no row serves
     launch_config config;
     std::int32_t band_rows = 0;  ///< matvec
-    std::int64_t bytes = 0;      ///< moved at least
+    std::int64_t bytes = 0;      ///< bytes that the launch moves at least
     double predicted_us = 0;
     bool measured = false;  ///< predicted_us is a median of this row on this problem
     /// What would be picked without medians, and the cost model's time of it; -1: nothing.
     std::int32_t model_row = -1;
     double model_us = std::numeric_limits<double>::infinity();
-    bool preferred = false;         ///< by the set, for this shape
+    bool preferred = false;         ///< the set prefers the row for this shape
     bool clusters_refused = false;  ///< the device has no room for the clusters of the first choice
-    std::uint64_t key = 0;          ///< problem_key, where the table knows what the engine takes
-    rejection nearest;              ///< none serves: the rejection that came closest
+    std::uint64_t key = 0;          ///< problem_key, if the table has times of the engine
+    rejection nearest;              ///< if no row serves: the rejection that came closest
 };
 
 /// What plan::choice_of and choose return: the row that a problem gets, and why no other.

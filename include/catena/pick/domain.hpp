@@ -23,7 +23,7 @@ inline constexpr std::int64_t max_matvec_columns = 8;
 struct absence {
     format_set weights;
     std::int64_t from_columns;
-    int before;  ///< on GPUs of a compute capability below this; 0: everywhere
+    int before;  ///< absent if the GPU's compute capability is below this; 0: on every GPU
     const char* why;
 };
 
@@ -63,7 +63,7 @@ inline product_problem group_of(format_set weights, skeleton kind, std::int32_t 
     for (const format type : weights)
         p.member[p.member_count++] = {.type = type, .rows = rows, .epilogue = parts};
     p.member[p.member_count++] = {.type = p.member[0].type, .rows = 7};
-    const format of_matvec = has_numbers(weights) ? format::f32 : format::q8_1;
+    const format of_matvec = has_float_weights(weights) ? format::f32 : format::q8_1;
     p.needs.activation = kind == skeleton::matvec ? of_matvec : matmul_layout(p.member[0].type);
     return p;
 }

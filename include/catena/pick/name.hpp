@@ -289,10 +289,10 @@ constexpr std::optional<format_set> formats_named(std::string_view text) {
     return out;
 }
 
-/// What a row's name says.
+/// The parts of a row's name.
 struct named_row {
     std::string_view launch;  ///< launch_part
-    format_set formats;       ///< that a row skeleton writes; else the weights
+    format_set formats;       ///< formats that a row skeleton writes; else those of the weights
     catena::policy policy;
     std::string_view arch;
 };

@@ -17,7 +17,7 @@ namespace CATENA_NAMESPACE {
 
 namespace detail {
 
-/// The rejection of every row, of a problem that is too wide; limit::none, if it is not.
+/// The rejection of every row for a problem that has too many columns; limit::none for others.
 constexpr rejection width_rejection(const row_problem&, const preference&) { return {}; }
 constexpr rejection width_rejection(const product_problem& p, const preference& want) {
     const bool too_wide = want.max_columns > 0 && tokens_of(p) > want.max_columns;
@@ -25,7 +25,8 @@ constexpr rejection width_rejection(const product_problem& p, const preference& 
     return {0, limit::max_columns, tokens_of(p), want.max_columns};
 }
 
-/// Did a row come closer to serving? It fell to a later limit, or to the same by less.
+/// Did the row of `a` come closer to serving than that of `b`? A later limit rejected it, or the
+/// same limit by less.
 constexpr bool closer(const rejection& a, const rejection& b) {
     const auto gap = [](const rejection& r) {
         return r.have > r.need ? r.have - r.need : r.need - r.have;
@@ -33,8 +34,8 @@ constexpr bool closer(const rejection& a, const rejection& b) {
     return a.why != b.why ? a.why > b.why : gap(a) < gap(b);
 }
 
-/// What a row should take. A median of the same problem counts for more than any prediction.
-/// What the set prefers counts for more than either.
+/// The expected time of a row. A median of the same problem counts for more than any prediction,
+/// and a preference of the set for more than either.
 struct expectation {
     bool preferred = false;
     bool measured = false;

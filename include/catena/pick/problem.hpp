@@ -14,9 +14,9 @@ namespace CATENA_NAMESPACE {
 /// One matrix of a group: its format, its size, and what is done with its result.
 struct problem_member {
     format type = format::unknown;
-    std::int32_t rows = 0;       ///< weight rows (of one expert, of one matrix)
+    std::int32_t rows = 0;       ///< weight rows of one matrix
     std::int32_t experts = 0;    ///< matrices in the tensor; 0: dense, beside experts too
-    epilogue_set epilogue = {};  ///< what is done with its result; with glu it is two matrices
+    epilogue_set epilogue = {};  ///< parts of its epilogue; with glu the member has two matrices
     bool written = true;         ///< the result is written as f32
 };
 
@@ -40,7 +40,7 @@ struct row_problem {
     /// The results that are added up to x: one of each slot, and that of a shared expert. In a
     /// routing, whose rows are tokens of k experts, those that a token is sent to.
     std::int64_t slots = 0;
-    std::int64_t stored = 0;  ///< of rows that are heads, those that go into a cache
+    std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
     int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
                          ///< and strides
 };
@@ -147,7 +147,8 @@ constexpr bool makes_norm(const problem& p) {
 
 /// Does a group quantize an f32 activation itself that is no norm?
 constexpr bool quantizes_inside(const product_computation& c) {
-    return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
+    return c.kind == skeleton::matvec && c.activation == format::f32 &&
+           !has_float_weights(c.weights);
 }
 
 /// Does a launch quantize what its matrices read, and is that no norm?

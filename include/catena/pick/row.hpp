@@ -11,16 +11,16 @@ namespace CATENA_NAMESPACE {
 
 /// An instance set: all rows of an arch, the chains that they serve, and how they are launched.
 struct table {
-    table_stamp headers;  ///< of the file that made the table
+    table_stamp headers;  ///< stamp of the headers that made the table
     const arch* target = nullptr;
     const row* rows = nullptr;
     int row_count = 0;
     const lowered_chain* chains = nullptr;
     int chain_count = 0;
-    const void* const* kernels = nullptr;  ///< per row; null: described here, compiled elsewhere
+    const void* const* kernels = nullptr;  ///< kernel of each row; null: there is no code here
     launch_fn launch = nullptr;
-    prepare_fn prepare = nullptr;  ///< null: kernels are not made ready before they are launched
-    int device_number = 0;         ///< what `prepare` takes
+    prepare_fn prepare = nullptr;  ///< makes kernels ready to be launched; null: nothing is done
+    int device_number = 0;         ///< device that prepare gets
     const measurement* measured = nullptr;  ///< ordered by problem
     int measured_count = 0;
     const engine_median* engine = nullptr;  ///< ordered by steps
@@ -29,15 +29,15 @@ struct table {
     int verdict_count = 0;
     const preferred_row* preferred = nullptr;
     int preferred_count = 0;
-    const own_ops* ops =
-        nullptr;                 ///< of an engine's own, that its rows apply; null: there are none
-    std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
-    /// The limits of the GPU that runs it; where there is no table, those of none.
+    const own_ops* ops = nullptr;  ///< the engine's own ops that rows apply; null: none
+    std::optional<arch> device;    ///< limits of the GPU that runs the table, if it is known
+    /// The limits of the GPU that runs the table, those of its architecture if the GPU is not
+    /// known, and no limits without a table.
     const arch& limits() const {
         static const arch none{};
         return device ? *device : target != nullptr ? *target : none;
     }
-    status state;  ///< why there is no table, if there is none
+    status state;  ///< reason why there is no table
 };
 
 /// The table, or one without rows whose state says that these headers cannot read it.

@@ -52,32 +52,32 @@ struct row {
     catena::policy policy;
     /// Accumulation order. Rows of one order give the same bits for the same problem.
     std::uint32_t order = 0;
-    int registers = 0;  ///< of a thread, as ptxas reports; 0: not compiled yet
+    int registers = 0;  ///< registers of a thread, as ptxas reports; 0: not compiled yet
     warp_codes code = {};
     provenance evidence;
 };
 
 /// A median of a row on a problem; see pick/measured.hpp.
 struct measurement {
-    std::uint64_t problem = 0;  ///< its problem_key
+    std::uint64_t problem = 0;  ///< problem_key of the problem
     std::int32_t row = -1;      ///< index into the table's rows
-    float median_us = 0;        ///< of one launch in a graph
+    float median_us = 0;        ///< median of one launch in a graph
     float spread = 0;           ///< half the distance of the quartiles, relative
 };
 
 /// What the engine's own kernels took for the work of some steps, and what those steps took, in
 /// turns of one run.
 struct engine_median {
-    std::uint64_t steps = 0;  ///< their problem_keys, added up
+    std::uint64_t steps = 0;  ///< sum of the steps' problem_keys
     float engine_us = 0, catena_us = 0;
 };
 
 /// Matmuls of experts with which whole models read prompts more slowly than with the engine's own.
 struct engine_verdict {
-    format_set weights;                ///< all of them are among these
+    format_set weights;                ///< formats of the weights: all are among these
     std::int32_t least = 0, most = 0;  ///< columns of an expert, if the ids spread evenly
-    float ratio = 0;                   ///< tokens a second with them, of those without
-    const char* record = "";           ///< where that stands
+    float ratio = 0;          ///< tokens a second with these matmuls, divided by those without
+    const char* record = "";  ///< place of the record
 };
 /// Sizes of a problem: the elements of a row of the activation, the weight rows of all members or
 /// the norm rows, and columns. 0: any.

@@ -26,10 +26,10 @@ inline constexpr int reason_count = sizeof(reason_names) / sizeof(reason_names[0
 struct plan_counters {
     std::int32_t matmuls = 0;
     std::int32_t served = 0;
-    std::int32_t left[reason_count] = {};  ///< the others, by reason
+    std::int32_t left[reason_count] = {};  ///< matmuls left to the engine, by reason
 
     std::int32_t groups_whole = 0;    ///< all members in one launch
-    std::int32_t groups_partial = 0;  ///< at least two of them in one launch
+    std::int32_t groups_partial = 0;  ///< some members in one launch, at least two
     std::int32_t groups_split = 0;    ///< no two in one launch
 
     std::int32_t steps = 0;

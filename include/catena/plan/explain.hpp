@@ -19,9 +19,9 @@ struct explained_chain : chain_place {
     std::vector<std::int32_t> served;  ///< nodes of the steps that read it
     std::vector<std::int32_t> steps;   ///< its row step, if it has one, and those that read it
 
-    norm_placement placement = norm_placement::producer;  ///< of a norm
-    std::string norm_apart;  ///< why its readers' launch does not make it; empty: it does, or there
-                             ///< is no norm
+    norm_placement placement = norm_placement::producer;  ///< place where the norm is made
+    std::string norm_apart;  ///< reason why the readers' launch does not make the norm; empty: it
+                             ///< does, or there is no norm
 
     /// Quantized by a step that does nothing else.
     bool standalone() const { return stages.empty() && !from_epilogue; }
@@ -30,7 +30,7 @@ struct explained_chain : chain_place {
 
 /// One launch of Catena. Bytes are those of its operands, each once; times are microseconds.
 struct explained_step {
-    std::int32_t chain = -1;  ///< index into explanation::chains: which it makes (row) or reads
+    std::int32_t chain = -1;          ///< index into explanation::chains: made (row) or read
     std::vector<std::int32_t> makes;  ///< chains whose values its epilogues quantize
     std::string instance;             ///< the picked row's name
     std::int32_t launch_at = -1;
@@ -51,16 +51,16 @@ struct left_node {
 
 /// What plan::explain returns; plan/explain_text.hpp prints it.
 struct explanation {
-    status state;           ///< why there is no plan, if there is none
-    std::string arch, gpu;  ///< that it was planned for
+    status state;           ///< reason why there is no plan
+    std::string arch, gpu;  ///< architecture and GPU of the plan
     std::int32_t nodes = 0;
     std::vector<explained_chain> chains;
     std::vector<explained_step> steps;
-    std::vector<left_node> not_fused;  ///< in node order
-    std::int32_t launches = 0;         ///< of Catena: one per step
+    std::vector<left_node> not_fused;  ///< nodes in their order
+    std::int32_t launches = 0;         ///< launches of Catena, one for each step
     std::int32_t engine_launches = 0;  ///< nodes left to the engine that launch something
-    std::int64_t bytes = 0;            ///< of all steps
-    double attainable_us = 0;          ///< of all steps
+    std::int64_t bytes = 0;            ///< bytes that all steps move at least
+    double attainable_us = 0;          ///< sum over all steps
     std::int64_t workspace_bytes = 0;
 };
 

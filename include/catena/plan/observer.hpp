@@ -12,8 +12,8 @@ class plan;
 struct launch_event {
     const plan* from;  ///< the plan that launches; valid during the call
     int step;          ///< index into plan::steps()
-    const char* row;   ///< the instance's name, as everywhere; valid during the call
-    void* stream;      ///< as given to plan::launch
+    const char* row;   ///< name of the instance; valid during the call
+    void* stream;      ///< the argument of plan::launch
 };
 
 /// Called around each launch by the thread that launches. Null functions are left out; neither may

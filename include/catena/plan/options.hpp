@@ -19,7 +19,7 @@ namespace CATENA_NAMESPACE {
 enum class log_level : std::uint8_t {
     off,
     summary,  ///< one line
-    steps,    ///< and a line for each step and for each node that was left
+    steps,    ///< a line more for each step and for each node that was left
     times     ///< the summary; steps are timed where the engine has a timer (launch/timer.hpp)
 };
 
@@ -32,7 +32,7 @@ struct options {
     /// not know leaves every node to the engine, and plan::state() says so.
     std::string chains_off;
 
-    preference pick;  ///< which rows may be picked
+    preference pick;  ///< rows that may be picked, and the order of picking
 
     /// The engine launches kernels programmatically too, and all threads of such a kernel may
     /// return without having waited (griddepcontrol.wait). It is done then while the kernel before
@@ -55,7 +55,7 @@ struct options {
     bool verify = CATENA_VERIFY_PLANS != 0;
 
     log_level log = log_level::off;
-    sink log_to;  ///< where lines go, such as a lambda that takes a const char*; empty: stderr
+    sink log_to;  ///< receiver of lines, such as a lambda with a const char*; empty: stderr
 
     /// Why these options cannot be followed. If it is not ok, every plan leaves all to the engine
     /// and has this state.

@@ -21,39 +21,39 @@ struct step {
     std::int32_t chain = -1;      ///< index into chains() of the plan: the one whose value it makes
                                   ///< (row) or reads (matvec, matmul)
     std::int32_t row = -1;        ///< index into the table's rows
-    std::int32_t launch_at = -1;  ///< node position
-    std::int32_t first_node = 0;  ///< into covered()
+    std::int32_t launch_at = -1;  ///< position of the node that launches it
+    std::int32_t first_node = 0;  ///< index into covered() of the plan
     std::int32_t node_count = 0;
     problem what;
     launch_config config;
-    std::int32_t band_rows = 0;  ///< matvec
-    std::int64_t bytes = 0;      ///< moved at least
+    std::int32_t band_rows = 0;  ///< matvec: weight rows of a band
+    std::int64_t bytes = 0;      ///< bytes that it moves at least
     double predicted_us = 0;
     bool clusters_refused = false;  ///< it would have clusters, but the device has no room for them
 };
 
-/// Where a chain runs: a value that is made or quantized once, and its readers. Node
-/// positions and tensor indices; -1: not part of it.
+/// The place of a chain: a value that is made or quantized once, and its readers. Nodes are given
+/// by position and tensors by index; -1: the chain has none.
 struct chain_place {
-    std::int32_t chain = -1;              ///< index into the table's chains
-    stage_set stages = {};                ///< empty: the engine's value, or an epilogue's
-    std::int32_t node = -1;               ///< its norm, or what ends a gated value
-    std::int32_t sum = -1;                ///< of x and a residual, before or behind the norm
+    std::int32_t chain = -1;  ///< index into the table's chains
+    stage_set stages = {};    ///< stages of its row step; empty: another launch makes the value
+    std::int32_t node = -1;   ///< node of the norm, or the last one of a gated value
+    std::int32_t sum = -1;    ///< node of the sum of x and a residual, before or behind the norm
     std::int32_t activation = no_tensor;  ///< the tensor whose readers are served
     std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
-                                ///< quantizes it, or its readers', which makes the norm too; -1:
-                                ///< none, numbers are multiplied with the engine's
-    bool f32_written = false;   ///< somebody else reads, or may read, the activation
-    bool sum_written = false;   ///< the same of the sum
+                                ///< quantizes it, or the readers' own step, which makes the norm
+                                ///< too; -1: float weights read the value of the engine
+    bool f32_written = false;   ///< the activation is written: others read it, or may
+    bool sum_written = false;   ///< the sum is written: others read it, or may
 };
 
 /// A chain where it was found, and where its activation lies.
 struct planned_chain : chain_place {
-    format_set layouts;                                ///< in which it is quantized
-    std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts, of those
-    std::int64_t workspace_bytes = 0;                  ///< of all its layouts; 0: none is quantized
-    obstacle norm_apart;  ///< of a norm: why its readers' launch does not make it; reason::none: it
-                          ///< does, and made_by is that step
+    format_set layouts;                                ///< layouts in which it is quantized
+    std::int64_t workspace_offset[layout_count] = {};  ///< offset of each, by activation_layouts
+    std::int64_t workspace_bytes = 0;                  ///< sum over its layouts; 0: no layouts
+    obstacle norm_apart;  ///< reason why the readers' launch does not make the norm; reason::none:
+                          ///< that launch, made_by, makes it
 };
 
 /// Something that stayed with the engine; when no row served it, with the problem that was asked.
@@ -66,8 +66,8 @@ struct left_over {
 struct step_args {
     skeleton kind = skeleton::row;
     row_args row;
-    heads_args heads;  ///< skeleton::row of heads
-    route_args route;  ///< skeleton::row of a routing
+    heads_args heads;  ///< arguments of skeleton::row for heads
+    route_args route;  ///< arguments of skeleton::row for a routing
     matvec_args matvec;
     matmul_args matmul;
 

@@ -14,28 +14,27 @@ namespace CATENA_NAMESPACE {
 /// A value that a graph overwrites although it still reads it.
 struct value_overwritten {
     std::int32_t writer = -1;         ///< node that writes
-    std::int32_t reader = -1;         ///< node behind it that reads; -1: it is a weight
-    std::int32_t tensor = no_tensor;  ///< whose value it is
-    std::int32_t buffer = no_buffer;  ///< where the tensor lies
-    std::uint64_t offset = 0;         ///< of the first byte written, in the buffer; without one in
-                                      ///< the tensor
-    std::uint64_t bytes = 0;          ///< written from there on
+    std::int32_t reader = -1;         ///< node behind it that reads; -1: the value is a weight
+    std::int32_t tensor = no_tensor;  ///< tensor whose value it is
+    std::int32_t buffer = no_buffer;  ///< buffer of the tensor
+    std::uint64_t offset = 0;         ///< first byte written, in the buffer, else in the tensor
+    std::uint64_t bytes = 0;          ///< number of bytes written from there on
 };
 
 /// What a proof looked at, and the first thing that is wrong: status_code::wrong_plan, wrong_graph
 /// if no plan of the graph could be right, or invalid_argument if the view is malformed.
 struct verification {
     status state;                   ///< names step, node and byte of the first fault
-    bool proved = false;            ///< false, and no fault: some tensor has no address
-    std::int32_t step = -1;         ///< of the fault; -1: it is no step's
-    std::int32_t node = -1;         ///< of the fault, or where its step launches
+    bool proved = false;            ///< false without a fault: some tensor has no address
+    std::int32_t step = -1;         ///< step with the fault; -1: no step has it
+    std::int32_t node = -1;         ///< node with the fault, or where its step launches
     std::uint64_t byte = 0;         ///< an address, or a byte of the workspace
-    std::int32_t steps = 0;         ///< replayed
-    std::int32_t nodes = 0;         ///< of the engine, replayed
-    std::int64_t reads = 0;         ///< by nodes and steps, each of the value that the graph says
-    std::int64_t results = 0;       ///< of steps, each the value of a node of the graph
+    std::int32_t steps = 0;         ///< steps replayed
+    std::int32_t nodes = 0;         ///< nodes of the engine replayed
+    std::int64_t reads = 0;         ///< reads that found the value which the graph says
+    std::int64_t results = 0;       ///< results of steps, each the value of a node of the graph
     std::int64_t slots = 0;         ///< activations written into the workspace
-    value_overwritten overwritten;  ///< of a wrong graph
+    value_overwritten overwritten;  ///< the fault of a wrong graph
 };
 
 /// The tensors of a view with addresses where they have only a buffer and an offset, as in a bare

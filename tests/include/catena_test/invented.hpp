@@ -2,7 +2,7 @@
 // expect.
 #pragma once
 
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 #include "catena/pick/row.hpp"
 
 #include <vector>
@@ -69,14 +69,14 @@ inline constexpr format_set q6 = format_set::of(format::q6_K);
 inline constexpr format_set q8 = format_set::of(format::q8_0);
 
 inline constexpr format_set numbers = format_set::of(format::f32) | format::f16;
-inline constexpr product_computation matvec_of_numbers = {
+inline constexpr product_computation matvec_of_floats = {
     .kind = catena::skeleton::matvec, .activation = format::f32, .weights = numbers};
-inline constexpr matvec_policy number_matvec = {.threads = 64,
-                                                .rows = 2,
-                                                .columns = 4,
-                                                .piece = 256,
-                                                .stages = 2,
-                                                .product = catena::inner_product::fma};
+inline constexpr matvec_policy float_matvec = {.threads = 64,
+                                               .rows = 2,
+                                               .columns = 4,
+                                               .piece = 256,
+                                               .stages = 2,
+                                               .product = catena::inner_product::fma};
 
 /// Everything the planner's tests need: {q4_K}, {q4_K, q6_K}, {q8_0} and {f32, f16} matrices, up to
 /// 4 columns.
@@ -90,7 +90,7 @@ inline constexpr catena::row toy_rows[] = {
     row_of(matvec_of(q4 | q6), wide_matvec),
     row_of(matvec_of(q8), narrow_matvec),
     row_of(matvec_of(q8), wide_matvec),
-    row_of(matvec_of_numbers, number_matvec),
+    row_of(matvec_of_floats, float_matvec),
 };
 inline constexpr int toy_row_count = sizeof(toy_rows) / sizeof(toy_rows[0]);
 
@@ -113,7 +113,7 @@ constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm,
         stage(stage_kind::mul_weight, operand::weight);
         stage(stage_kind::emit, operand::none, format_set::of(format::f32));
     }
-    if (!catena::has_numbers(matrices))
+    if (!catena::has_float_weights(matrices))
         stage(stage_kind::quantize, operand::none, format_set::of(format::q8_1));
     stage(stage_kind::mul_mat, operand::none, matrices);
     stage(stage_kind::mul_mat_id, operand::none, matrices);

@@ -66,8 +66,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::vector<std::int32_t> ids =
         has_experts(a) ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0))
                        : std::vector<std::int32_t>{};
-    const bool numbers = s.what.product().needs.activation == format::f32;
-    if (numbers && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
+    const bool float_weights = s.what.product().needs.activation == format::f32;
+    if (float_weights && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
     for (piece_of_product& p : sampled_pieces(a, picked.policy.matmul(), ids, random_bits(key, 1),
@@ -79,23 +79,24 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     }
     for (piece_data& p : pieces) p.keep_residual(on_);
     const auto multiplied =  // before the launch: a residual may be the same tensor
-        numbers ? read_f32(a, a.x_rows) : std::vector<double>{};
+        float_weights ? read_f32(a, a.x_rows) : std::vector<double>{};
 
     step_result result;
     result.fault = launch(step, blocks);
-    if (result.fault.empty() && !numbers && activations_.count(s.chain) == 0)
+    if (result.fault.empty() && !float_weights && activations_.count(s.chain) == 0)
         result.fault = "no step before it made the activation that it reads";
     if (!result.fault.empty()) return result;
 
-    const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);
+    const std::vector<double>& exact = float_weights ? multiplied : activations_.at(s.chain);
     const std::vector<double> read =
-        numbers ? exact : read_activation(a, picked.computes.product().activation);
-    // Launches of numbers that read f32 round it themselves, and those that decode round weights.
+        float_weights ? exact : read_activation(a, picked.computes.product().activation);
+    // Launches of float weights that read f32 round it themselves, and those that decode round
+    // weights.
     const format layout = picked.computes.product().activation;
     const bool fp8 = layout == format::fp8_group;
     const bool same_sums =
         fp8 || layout == format::q8_1_mmq_d4 || layout == format::q8_1_mmq_ds4 ||
-        (in_mma_blocks(layout) && has_numbers(picked.computes.product().weights));
+        (in_mma_blocks(layout) && has_float_weights(picked.computes.product().weights));
     const double limit = fp8 ? fp8_limit : exact_limit;
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact;

@@ -124,8 +124,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
                      seeded(random_bits(key, 3), std::ssize(ids), 0, 1));
     const product_computation& needs = s.what.product().needs;
     const bool norm = makes_norm(s.what), as_f32 = needs.activation == format::f32;
-    const bool numbers = has_numbers(needs.weights);
-    const bool quantizes = (norm && !numbers) || quantizes_inside(needs);
+    const bool float_weights = has_float_weights(needs.weights);
+    const bool quantizes = (norm && !float_weights) || quantizes_inside(needs);
     const std::int64_t rows = !has_experts(a) ? a.columns : tokens * a.x_slots;
     if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
     if (norm)

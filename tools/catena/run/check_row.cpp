@@ -167,7 +167,7 @@ step_result checker::run_row(int step, const row_args& a) {
     result.computed = static_cast<double>(a.rows);
 
     const chain::outputs out = chain::reference(chain, in);
-    // A chain of numbers that multiply the engine's value says of no step that rounds it.
+    // A chain of float weights that multiply the engine's value says of no step that rounds it.
     const std::vector<double>& value = out.value.empty() ? in.x : out.value;
     if (a.sum != nullptr)
         result.comparisons.push_back(

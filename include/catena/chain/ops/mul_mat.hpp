@@ -1,13 +1,13 @@
 // mul_mat<W...>, mul_mat_id<W...> and group<...>: the matrices that read one activation. A group
 // names kinds and formats, not members: any number of matrices of them, in any sequence, may stand
-// in the graph. Weights that are numbers read its f32, all others what it was quantized to.
+// in the graph. Float weights read its f32, all others what it was quantized to.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 #include "catena/format/rows.hpp"
 
 namespace CATENA_NAMESPACE::chain {
@@ -47,7 +47,7 @@ struct mul_mat_stage {
             const bool combined = m.epilogue.has(epilogue_part::combine);
             if (m.written) total.written += m.rows * (combined ? columns / n.slots : columns) * 4;
             total.operations += 2 * k * m.rows * columns;
-            read = read | (is_number(m.type) ? format::f32 : format::q8_1);
+            read = read | (is_float(m.type) ? format::f32 : format::q8_1);
         }
         for (const format x : read) total.read += activation_row_bytes(x, k) * n.rows;
         return total;
@@ -119,18 +119,17 @@ struct mul_mat_op {
     template <flow Before>
     static constexpr flow after() {
         constexpr bool once = !Before.passed.any(group_stages);
-        constexpr bool of_weights =
-            ((info(Ws).role == format_role::weight || is_number(Ws)) && ...);
+        constexpr bool of_weights = ((info(Ws).role == format_role::weight || is_float(Ws)) && ...);
         constexpr bool quantized = Before.behind(stage_kind::quantize);
         constexpr bool as_fp8 =
             !lowered.formats.has(format::fp8_e4m3) || !quantized || Before.engine_reads;
         constexpr bool routed = routes(Before.passed);
-        constexpr bool activated = quantized || routed || (is_number(Ws) && ...);
+        constexpr bool activated = quantized || routed || (is_float(Ws) && ...);
         constexpr bool f32_there =
             Before.passed.without(stage_set::of(stage_kind::quantize)).empty() ||
             Before.emitted.has(format::f32);
         constexpr bool in_f32 = f32_there || !(reads_f32(lowered.formats) ||
-                                               (has_numbers(lowered.formats) && !quantized));
+                                               (has_float_weights(lowered.formats) && !quantized));
         static_assert(once,
                       "catena: a chain ends with one group: put all its readers in one "
                       "group<mul_mat<W>...>");
@@ -141,20 +140,21 @@ struct mul_mat_op {
                       "catena: mul_mat<fp8_e4m3> reads f32 or fp8: put quantize<fp8_group> before "
                       "it");
         constexpr bool by_choice = !routed || Kind == stage_kind::mul_mat_id;
-        constexpr bool of_blocks = !routed || !has_numbers(lowered.formats);
+        constexpr bool of_blocks = !routed || !has_float_weights(lowered.formats);
         constexpr bool told = !routed || Before.emitted.has(format::f32);
         static_assert(!once || !of_weights || by_choice,
                       "catena: behind choose stand the matrices of experts: write mul_mat_id<W>");
-        static_assert(!once || !of_weights || !by_choice || of_blocks,
-                      "catena: experts that their own launch chooses read q8_1: numbers and fp8 "
-                      "stand behind no choose");
+        static_assert(
+            !once || !of_weights || !by_choice || of_blocks,
+            "catena: experts that their own launch chooses read q8_1: float weights stand "
+            "behind no choose");
         static_assert(!once || !of_weights || !by_choice || !of_blocks || told,
                       "catena: other launches read the experts and their weights: put emit<f32> "
                       "before mul_mat_id<W>");
         static_assert(!once || !of_weights || activated,
                       "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
         static_assert(!once || routed || in_f32,
-                      "catena: mul_mat<W> of numbers reads f32: put emit<f32> before it");
+                      "catena: mul_mat<W> of float weights reads f32: put emit<f32> before it");
         constexpr bool as_routed = by_choice && of_blocks && told;
         constexpr bool fits =
             once && of_weights && as_fp8 && activated && as_routed && (routed || in_f32);

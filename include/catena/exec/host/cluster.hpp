@@ -88,7 +88,7 @@ class block_cluster {
         site at;
     };
 
-    /// What others stored before the last of `syncs` syncs.
+    /// Delivers what other blocks stored before the last of `syncs` syncs.
     void deliver(thread& t, int syncs) {
         if (rank() != 0) return;
         for (auto at = letters_.lower_bound({syncs - 1, 0});

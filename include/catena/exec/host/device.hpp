@@ -31,7 +31,7 @@ class host_device {
     /// `seed` chooses the order in which blocks run and threads go on; 0 is the natural order.
     /// Equal seeds give equal runs; a correct kernel gives equal results for all seeds.
     explicit host_device(std::uint64_t seed = 0) : seed_(seed) {}
-    /// For the launches to come.
+    /// Sets the seed of later launches.
     void set_seed(std::uint64_t seed) { seed_ = seed; }
 
     /// Declares global memory. Kernels may touch declared memory only. `base` need not be mapped
@@ -65,10 +65,10 @@ class host_device {
     /// From now on launches run these blocks only, and those of their clusters; an empty list: all.
     void run_only(std::vector<std::uint32_t> blocks) { only_ = std::move(blocks); }
 
-    const std::vector<finding>& findings() const {
-        return machine_.report.findings;
-    }                                                            ///< of launches
-    void clear_findings() { machine_.report.findings.clear(); }  ///< forgets them
+    /// Findings of all launches since the last clear_findings().
+    const std::vector<finding>& findings() const { return machine_.report.findings; }
+    /// Forgets all findings.
+    void clear_findings() { machine_.report.findings.clear(); }
 
     /// Runs a launch. False: it was stopped by the finding that is now the last.
     bool run(host_kernel kernel, const launch_config& config, const void* args) {

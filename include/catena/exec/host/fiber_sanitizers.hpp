@@ -26,10 +26,10 @@ namespace CATENA_NAMESPACE::exec {
 
 /// A fiber, as the sanitizers know it.
 struct sanitized_fiber {
-    const void* lowest = nullptr;  ///< byte of its stack
+    const void* lowest = nullptr;  ///< lowest byte of the fiber's stack
     std::size_t stack_bytes = 0;
-    void* saved = nullptr;     ///< by AddressSanitizer, while the fiber waits
-    void* known_as = nullptr;  ///< to ThreadSanitizer
+    void* saved = nullptr;     ///< data of AddressSanitizer while the fiber waits
+    void* known_as = nullptr;  ///< handle of ThreadSanitizer
 
     /// Just before the jump to `to`.
     void leaves_for(sanitized_fiber& to) {

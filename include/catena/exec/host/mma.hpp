@@ -3,8 +3,8 @@
 #pragma once
 
 #include "catena/exec/real.hpp"
+#include "catena/format/float_weights.hpp"
 #include "catena/format/minifloat.hpp"
-#include "catena/format/number.hpp"
 
 #include <cstdint>
 #include <cstring>

@@ -17,7 +17,7 @@
 
 namespace CATENA_NAMESPACE::exec {
 
-/// Where a thread can wait for others.
+/// The calls in which a thread waits for other threads.
 enum class meeting : std::uint8_t {
     none,
     sync,
@@ -36,15 +36,15 @@ enum class meeting : std::uint8_t {
 struct thread : fiber {
     int id = 0;
     meeting waits = meeting::none;
-    int detail = 0;  ///< the shuffle's mask, the mma's K or format, the stage, the groups left
+    int detail = 0;  ///< argument of the wait: mask, K or format of an mma, stage, groups left
     bool returned = false;
     bool past_grid_wait = false;  ///< may write, and read what is not constant
-    site at;                      ///< where it waits
-    stamp now = 0;                ///< of its accesses, until it next waits
+    site at;                      ///< source line of the wait
+    stamp now = 0;                ///< stamp of the thread's accesses until its next wait
     std::size_t shared_calls = 0, stream_calls = 0;
-    stamp async_fence = 0;     ///< its last
-    bool wgmma_fence = false;  ///< since its last wait for multiplications
-    int wgmma_groups = 0;      ///< committed
+    stamp async_fence = 0;     ///< stamp of the last async_fence
+    bool wgmma_fence = false;  ///< a wgmma_fence came after the last wgmma_wait
+    int wgmma_groups = 0;      ///< committed groups
     std::size_t wgmma_calls = 0;
     std::vector<pending_sums> pending;
 };

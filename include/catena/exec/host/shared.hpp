@@ -16,10 +16,10 @@ namespace CATENA_NAMESPACE::exec {
 class shared_memory {
   public:
     static constexpr std::size_t gap = 64;      ///< bytes between and after arrays, of no array
-    static constexpr std::size_t first = 1024;  ///< and before them: what the driver takes on a GPU
+    static constexpr std::size_t first = 1024;  ///< bytes before arrays, which a GPU's driver takes
     static constexpr std::size_t max_arrays = 64;
 
-    /// Before a launch that gives each block `bytes`.
+    /// Prepares for a launch that gives each block `bytes`.
     void reset(std::size_t bytes) {
         limit_ = bytes;
         size_ = first + (rounded(bytes) + (max_arrays + 1) * gap) / 64 * 64;
@@ -68,7 +68,7 @@ class shared_memory {
   private:
     struct array {
         std::size_t begin, bytes;
-        std::size_t used;  ///< of the launch's shared memory up to its end: gaps do not count
+        std::size_t used;  ///< shared memory of the launch up to the array's end, without gaps
     };
     struct alignas(swizzle_bytes) line {
         std::byte bytes[swizzle_bytes];

@@ -40,8 +40,8 @@ inline constexpr stamp before_all_launches = 1;  ///< written by the host
 // Markers in the place of a write; above every real stamp.
 /// The bytes of this word have stamps of their own.
 inline constexpr stamp split = floor(0x7ffffff0u);
-inline constexpr stamp in_flight = floor(0x7ffffff1u);  ///< a stream's copy has not been waited for
-inline constexpr stamp no_array = floor(0x7ffffff2u);   ///< between two shared arrays
+inline constexpr stamp in_flight = floor(0x7ffffff1u);  ///< the target of a copy not yet waited for
+inline constexpr stamp no_array = floor(0x7ffffff2u);   ///< the gap between two shared arrays
 
 }  // namespace stamps
 

@@ -46,10 +46,10 @@ class stream_log {
         return false;
     }
 
-    /// What a lane brings to a fill.
+    /// The copy of a lane in a fill.
     stream_call& of_lane(int lane) { return of_lane_[lane]; }
 
-    /// At a meeting of the warp. Names a lane that has made fewer calls, or -1.
+    /// Called at a meeting of the warp. Returns a lane that has made fewer calls, or -1.
     int missing_lane() {
         for (int lane = 0; lane < 32; ++lane)
             if (made_by_[lane] != calls_.size()) return lane;

@@ -41,7 +41,7 @@ inline std::uint32_t chunk_of(wgmma_operand o, int row, int chunk) {
 struct pending_operand {
     wgmma_operand of;
     int first, rows, group;
-    std::uint32_t era;  ///< of the call
+    std::uint32_t era;  ///< era of the call
 
     std::uint32_t chunk(int i) const { return chunk_of(of, first + i / 2, i % 2); }
 };
@@ -80,7 +80,7 @@ struct wgmma_numbers {
 };
 
 struct wgmma_warp {
-    wgmma_numbers numbers[2];  ///< in the round's half, as the operands of an mma
+    wgmma_numbers numbers[2];  ///< operands of two rounds, in turns, as those of an mma
     std::vector<pending_operand> reads;
 };
 

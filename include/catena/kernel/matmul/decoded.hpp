@@ -30,11 +30,11 @@ CATENA_FN void decode_word(X& x, unsigned q, const group_scales<Scales, Mins>& s
 }
 
 template <matmul_policy P, format F, format_set W>
-requires(!is_number(F)) struct warpgroup_step<P, F, W> {
+requires(!is_float(F)) struct warpgroup_step<P, F, W> {
     static constexpr int piece_steps = P.piece / warpgroup_values;
     static constexpr int room = weight_room<P, W>;
 
-    std::byte *decoded, *pieces;  ///< of the block; of the warp
+    std::byte *decoded, *pieces;  ///< decoded weights of the block, pieces of the warp
     weight_rows_of_warp<P, F> weights;
     warpgroup_columns<P, format::bf16_mma> columns;
 

@@ -47,14 +47,14 @@ struct weight_rows_of_warp {
         return (of_up ? up : matrix) + (wanted < last ? wanted : last) * row_bytes +
                value / block_elements<F> * block_bytes<F>;
     }
-    /// The same rows where a part of K begins, and no longer than that.
+    /// These rows, cut to a part of K.
     CATENA_FN weight_rows_of_warp of_part(part_of_k part) const {
         weight_rows_of_warp out = *this;
         const std::int64_t before = part.first / block_elements<F> * std::int64_t{block_bytes<F>};
         out.matrix += before, out.up += before, out.k = part.values;
         return out;
     }
-    /// Where the warp's piece of the step at `step` starts; behind K, it has none.
+    /// The first value of the warp's piece in the step at `step`. Behind K the warp has no piece.
     CATENA_FN int value_of(int step) const { return step + slice * P.piece; }
     CATENA_FN kernel::slice piece(int r, int step) const {
         const int value = value_of(step);
@@ -65,7 +65,8 @@ struct weight_rows_of_warp {
     }
 };
 
-/// Columns that a warp multiplies together: an mma's; of numbers two, which one instruction loads.
+/// Columns that a warp multiplies together: an mma's; two for float weights, which one instruction
+/// loads.
 template <format L>
 inline constexpr int columns_together = L == format::f32 ? 2 * mma_columns : mma_columns;
 
@@ -98,7 +99,7 @@ CATENA_FN int copied_bytes(int left) {
         return L == format::fp8_group ? fp8_values : mmq_bytes;
 }
 
-/// What copies bring of the warp's weight rows in the step that begins at `value`.
+/// Bytes of the warp's weight rows that copies bring in the step that begins at `value`.
 template <matmul_policy P, format F, class X>
 CATENA_FN int weight_bytes_of_warp(X& x, const weight_rows_of_warp<P, F>& weights, int value) {
     int total = 0;

@@ -39,7 +39,7 @@ struct result_column {
         const int token = quotient(column, a.slots);
         return {column - token * a.slots, token};
     }
-    /// Where it begins in a tensor of the member's shape.
+    /// The byte at which the column begins in a tensor of the result's shape.
     CATENA_FN std::int64_t at(std::int64_t nb1, std::int64_t nb2) const {
         return distance(slot, nb1) + distance(token, nb2);
     }
@@ -115,9 +115,9 @@ struct finishing_turn {
     }
 };
 
-/// All threads, after a sync. A thread stays in a row of the tile and goes through its columns.
-/// Where there is no such matrix results are NaN, which is not overlooked. `finished` is read, and
-/// written where results are quantized.
+/// Finishes the results of a tile. All threads call it after a sync. A thread stays in a row of the
+/// tile and goes through its columns. If there is no such matrix (`there` is false), results are
+/// NaN: that cannot be overlooked. `finished` is read, and written if results are quantized.
 template <matmul_policy P, class X>
 CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, bool there,
                            float* finished) {

@@ -16,8 +16,8 @@ template <matmul_policy P, format F, format_set W>
 struct stage_product<P, format::fp8_group, F, W> {
     static_assert(F == format::fp8_e4m3, "fp8 is multiplied with fp8");
     static constexpr int fragments = P.rows / mma_rows;
-    static constexpr int steps = fp8_values / 32;        ///< mma of a group
-    static constexpr int groups = P.piece / fp8_values;  ///< of a stage's weights
+    static constexpr int steps = fp8_values / 32;        ///< mma for a group
+    static constexpr int groups = P.piece / fp8_values;  ///< groups in a stage of weights
     static_assert(weight_room<P, W> >= P.piece + groups * 4, "scales fit behind a row");
 
     template <class X>
@@ -125,8 +125,8 @@ struct stage_product<P, format::fp8_group, F, W> {
 
   private:
     static constexpr int share = P.columns * warp_size / P.threads;          ///< columns of a warp
-    static constexpr int blocks = share * step_of_tile<P, W> / fp8_values;   ///< of it in a stage
-    static constexpr int own_blocks = (blocks + warp_size - 1) / warp_size;  ///< of a lane
+    static constexpr int blocks = share * step_of_tile<P, W> / fp8_values;   ///< groups of a warp
+    static constexpr int own_blocks = (blocks + warp_size - 1) / warp_size;  ///< groups of a lane
     static constexpr int own_rows = (P.rows + warp_size - 1) / warp_size;
     const matmul_args& a_;
     const matmul_tile& t_;
@@ -144,7 +144,7 @@ struct stage_product<P, format::fp8_group, F, W> {
             if (n < blocks) visit(i, x.warp() * share + n % share, n / share);
         }
     }
-    /// And visit(i, r) for its part of the warp's rows.
+    /// Calls visit(i, r) for the lane's part of the warp's rows.
     template <class X, class Visit>
     CATENA_FN static void each_row(X& x, const Visit& visit) {
         CATENA_UNROLL

@@ -15,9 +15,9 @@ struct warpgroup_scales {
     static constexpr int all = P.columns + rows_of_tile<P>;
     static constexpr int own = (all + P.threads - 1) / P.threads;
 
-    int bytes = 0;  ///< that the warp copies at a step
+    int bytes = 0;  ///< size of what the warp copies at a step
     const float* next[own];
-    int left[own], steps[own];  ///< until the next, and from one to the next
+    int left[own], steps[own];  ///< steps until the next scale, and from one scale to the next
 
     /// Rows without scales are times 1, which lies in all stages of `ring`.
     template <class X>
@@ -86,7 +86,7 @@ struct warpgroup_step<P, format::fp8_e4m3, W> {
     warpgroup_rows<P, format::fp8_e4m3> rows;
     warpgroup_columns<P, format::fp8_group> columns;
     warpgroup_scales<P, W> scales;
-    real part[1][P.columns / mma_columns][4];  ///< of a step's products, of 64 rows
+    real part[1][P.columns / mma_columns][4];  ///< products of a step, 64 rows
 
     template <class X, class Block>
     CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part,

@@ -27,25 +27,31 @@ CATENA_FN void clear(tile_sums<P>& sum) {
     }
 }
 
-/// Minimal complete definition of how rows of format F are multiplied with columns of layout L, one
-/// object for a tile:
+/// Minimal complete definition of the product of rows of format F and columns of layout L. A warp
+/// has one object for a tile:
 ///
-///     template <class X>                // the warp's
+///     // Takes over the arguments of the launch, the tile and the warp's rows.
+///     template <class X>
 ///     stage_product(X& x, const matmul_args& a, const matmul_tile& t,
 ///                   const weight_rows_of_warp<P, F>& weights);
-///     template <class X>                // asks for what a stage that is being filled, which
-///     begins at void ask(X& x, int value);        // `value`, needs besides its copies, template
-///     <class X>                // and puts it there, once another stage is multiplied void put(X&
-///     x, std::byte* own_rows, std::byte* columns); template <class X, class Stream>  // what a
-///     warp does to its share of a stage's columns once static void arrived(X& x, Stream& stream,
-///     const matmul_tile& t, std::byte* columns,
-///                         int values);  // its copies have arrived; values of K there are
-///     template <class X>                // adds the products of a stage that begins at `value`
+///     // Asks for what the stage that is being filled, from `value` on, needs besides its copies.
+///     template <class X>
+///     void ask(X& x, int value);
+///     // Stores in the stage what ask asked for, after another stage was multiplied.
+///     template <class X>
+///     void put(X& x, std::byte* own_rows, std::byte* columns);
+///     // Changes the warp's share of a stage's columns, when its copies of `values` are complete.
+///     template <class X, class Stream>
+///     static void arrived(X& x, Stream& stream, const matmul_tile& t, std::byte* columns,
+///                         int values);
+///     // Adds the products of the stage that begins at `value` to `sum`.
+///     template <class X>
 ///     void add(X& x, const matmul_tile& t, const weight_rows_of_warp<P, F>& weights,
-///                     const std::byte* own_rows, const std::byte* columns, int value,
-///                     const unpacked_rows& unpacked, tile_sums<P>& sum);
+///              const std::byte* own_rows, const std::byte* columns, int value,
+///              const unpacked_rows& unpacked, tile_sums<P>& sum);
 ///
-/// `own_rows` are the warp's weights, `columns` the block's activation, of the warp's slice.
+/// `own_rows` are the weights of the warp, and `columns` the activation of the block, both of the
+/// warp's slice.
 template <matmul_policy P, format L, format F, format_set W>
 struct stage_product;
 
@@ -56,7 +62,7 @@ struct row_fragment {
     group_scales<Scales, Mins> of[2];
 };
 
-/// Where a warp keeps its unpacked groups.
+/// The shared memory of a warp's unpacked groups.
 struct unpacked_rows {
     std::byte* ints;
     std::byte* scales;

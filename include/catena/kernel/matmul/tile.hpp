@@ -46,7 +46,7 @@ inline constexpr int ring_bytes = static_cast<int>(tile_ring_bytes(P, W));
 struct part_of_k {
     int first, values;
 
-    /// All of them; where the blocks of a cluster share a tile, one part after the other, whole
+    /// All values of K, or, if the blocks of a cluster share a tile, the block's part: whole
     /// pieces.
     template <matmul_policy P, class X>
     CATENA_FN static part_of_k of(X& x, int k) {
@@ -64,19 +64,19 @@ struct part_of_k {
 
 struct matmul_tile {
     const matvec_member* member;
-    int expert;            ///< which matrix; dense: 0
-    int token;             ///< without ids: whose columns the tile has; dense: 0
-    int first_row, rows;   ///< of the result
+    int expert;            ///< number of the matrix; dense: 0
+    int token;             ///< token that has the columns, if there are no ids; dense: 0
+    int first_row, rows;   ///< rows of the result
     bool pairs;            ///< the tile's second half are rows of `up`
-    int first_column = 0;  ///< dense
-    int columns = 0;       ///< that the tile has
-    /// For experts: which columns, and the activation rows that they read. For a dense matrix both
-    /// are null, and counted from first_column.
+    int first_column = 0;  ///< first column of a dense matrix
+    int columns = 0;       ///< columns of the tile
+    /// Experts: the numbers of the tile's columns, and of the activation rows that these read. A
+    /// dense matrix has null in both: its columns and rows are numbered from first_column on.
     const int* column = nullptr;
     const int* x_row = nullptr;
 };
 
-/// Where column `i` of a tile stands among those of the launch.
+/// The number of a tile's column `i` among the columns of the launch.
 template <class X>
 CATENA_FN int column_of(X& x, const matmul_tile& t, int i) {
     return t.column == nullptr ? t.first_column + i : x.load(t.column + i);
@@ -86,7 +86,7 @@ CATENA_FN int x_row_of(X& x, const matmul_tile& t, int i) {
     return t.x_row == nullptr ? t.first_column + i : x.load(t.x_row + i);
 }
 
-/// The member and rows of row tile `tile` of the launch; of experts, of matrix `expert`.
+/// The member and rows of row tile `tile` of the launch, in matrix `expert` of an expert member.
 template <matmul_policy P>
 CATENA_FN matmul_tile tile_at(const matmul_args& a, int tile, int expert) {
     int m = 0;

@@ -1,7 +1,7 @@
 // A tile of f16 or bf16 by warpgroups (sm_90a): tensor cores read both operands from shared memory,
 // rows of K in the swizzled 128 bytes of exec/operand.hpp. The activation is what its maker
-// rounded, to f16_mma or bf16_mma. Weights that are numbers lie in the stage as they come, like it.
-// Quantized weights are in decoded.hpp, fp8 in fp8_wgmma.hpp.
+// rounded, to f16_mma or bf16_mma. Float weights lie in the stage as they come, like the
+// activation. Quantized weights are in decoded.hpp, fp8 in fp8_wgmma.hpp.
 //
 // Tensor cores multiply a step while the warps prepare the next one, and start the copies of the
 // one that follows all others: one block barrier a step says that it is complete, and the last one
@@ -14,7 +14,7 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-inline constexpr int wgmma_rows = 64, wgmma_bytes = 32;  ///< of K
+inline constexpr int wgmma_rows = 64, wgmma_bytes = 32;  ///< rows and bytes of K of one wgmma
 inline constexpr int swizzled_chunks = exec::swizzled_row_bytes / chunk_bytes;
 static_assert(exec::swizzled_row_bytes == warpgroup_row_bytes, "a step is a row of the swizzle");
 
@@ -80,9 +80,9 @@ template <matmul_policy P, format L>
 struct warpgroup_columns {
     static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
     static constexpr int own = share * swizzled_chunks / warp_size;
-    static constexpr int bytes = share * warpgroup_row_bytes;  ///< of a step
+    static constexpr int bytes = share * warpgroup_row_bytes;  ///< bytes that a warp copies
 
-    std::int64_t block;  ///< to the next of the same column
+    std::int64_t block;  ///< bytes from a block to the next of its column
     const std::byte* column[own];
 
     template <class X>
@@ -153,7 +153,7 @@ struct warpgroup_rows {
     }
 };
 
-/// A step over weights that are numbers of 16 bits.
+/// A step over float weights of 16 bits.
 template <matmul_policy P, format F, format_set W>
 requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
     int k;

@@ -25,8 +25,8 @@ constexpr objection warpgroup_objection(const product_computation& c, const matm
         return {
             "a warpgroup waits for its next stage before it fills another, so it has 3 or more"};
     const int step = step_values(p, c.weights);
-    if (has_numbers(c.weights) && (p.piece != step || p.copy != copy_method::async))
-        return {"a warpgroup takes pieces of {} numbers that come by cp.async", {step}};
+    if (has_float_weights(c.weights) && (p.piece != step || p.copy != copy_method::async))
+        return {"a warpgroup takes pieces of {} float weights that come by cp.async", {step}};
     if (decodes(p, c.weights) && (p.piece < 2 * step || p.piece / step + 2 < p.stages))
         return {"a piece of {} values is too short to be decoded before {} stages fill its place",
                 {p.piece, p.stages}};
@@ -35,8 +35,8 @@ constexpr objection warpgroup_objection(const product_computation& c, const matm
 
 /// What is wrong with a tile, whoever multiplies it.
 constexpr objection tile_objection(const product_computation& c, const matmul_policy& p) {
-    const bool numbers = reads_f32(c.weights);
-    const int unit = numbers ? 2 * mma_columns : mma_columns, warps = p.threads / warp_size;
+    const bool float_weights = reads_f32(c.weights);
+    const int unit = float_weights ? 2 * mma_columns : mma_columns, warps = p.threads / warp_size;
     if (p.rows % mma_rows != 0)
         return {"{} rows of a warp are no whole mma of {}", {p.rows, mma_rows}};
     if (p.columns % unit != 0)
@@ -49,7 +49,7 @@ constexpr objection tile_objection(const product_computation& c, const matmul_po
     for (const format f : c.weights)
         if (const int block = length_unit(skeleton::matmul, f); p.piece % block != 0)
             return {"a piece of {} values is no multiple of {}", {p.piece, block}};
-    if (numbers && p.columns / warps * p.piece / 4 % warp_size != 0)
+    if (float_weights && p.columns / warps * p.piece / 4 % warp_size != 0)
         return {"a warp's share of a stage's columns is not dealt out to all its lanes"};
     if (p.copy == copy_method::bulk)
         return {"a tile has many short rows, and a warp starts bulk copies one after the other"};
@@ -60,8 +60,8 @@ constexpr objection tile_objection(const product_computation& c, const matmul_po
 }  // namespace detail
 
 constexpr objection objection_to(const product_computation& c, const matmul_policy& p) {
-    const bool numbers = c.activation == format::f32, by_groups = in_mma_blocks(c.activation);
-    const int unit = numbers ? 16 : by_groups ? warpgroup_values : mmq_values;
+    const bool float_weights = c.activation == format::f32, by_groups = in_mma_blocks(c.activation);
+    const int unit = float_weights ? 16 : by_groups ? warpgroup_values : mmq_values;
     if (const objection no = threads_objection(p.threads)) return no;
     if (!c.stages.empty() || !c.emits.empty())
         return {"a matmul leaves the norm of its activation to another launch"};

@@ -6,7 +6,8 @@
 namespace CATENA_NAMESPACE {
 
 constexpr objection objection_to(const product_computation& c, const matvec_policy& p) {
-    const bool numbers = has_numbers(c.weights), inside = p.placement != norm_placement::producer;
+    const bool float_weights = has_float_weights(c.weights),
+               inside = p.placement != norm_placement::producer;
     if (const objection no = threads_objection(p.threads)) return no;
     if (p.piece <= 0 || p.piece % piece_unit != 0)
         return {"a piece of {} values is no multiple of {}", {p.piece, piece_unit}};
@@ -26,8 +27,8 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
         return {"warps that share rows fill a stage while they multiply another: 2, and not {}",
                 {p.stages}};
     if (warps % warp_slices(p) != 0) return {"{} warps do not make {} slices", {warps, p.slices}};
-    if (numbers != (p.product == inner_product::fma))
-        return {"fma is for weights that are numbers, and no other product is"};
+    if (float_weights != (p.product == inner_product::fma))
+        return {"fma is for float weights, and no other product is"};
     if (p.placement == norm_placement::passing && p.activation == activation_source::shared)
         return {"a norm is made in passing from a row in global memory"};
     if (p.product != inner_product::mma && p.rows * p.columns > warp_size)
@@ -37,8 +38,8 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
         return {"a piece of {} values is no multiple of {}", {p.piece, warp_values}};
     if (inside != has_norm(c.stages))
         return {"a matvec that makes its norm says where, and no other launch does"};
-    if (inside && (p.placement == norm_placement::passing) != numbers)
-        return {"a norm is made in passing where numbers are multiplied, and nowhere else"};
+    if (inside && (p.placement == norm_placement::passing) != float_weights)
+        return {"a norm is made in passing where float weights are multiplied, and nowhere else"};
     if (p.placement == norm_placement::deferred && p.activation != activation_source::shared)
         return {"a norm that is made before the products lies in shared memory"};
     if (p.placement == norm_placement::passing && p.columns != 1)
@@ -49,7 +50,7 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
         return {"blocks share a band of one column that another launch quantized"};
     if (p.routes != routes(c.stages))
         return {"a matvec that sends a token to its experts says so, and no other launch does"};
-    if (p.routes && (inside || numbers || p.columns != 1 || p.cluster != 0))
+    if (p.routes && (inside || float_weights || p.columns != 1 || p.cluster != 0))
         return {
             "blocks find experts of one column, each by itself, which another launch quantized"};
     const std::int64_t ring = p.stages * (warps * stage_bytes(p, c.weights));

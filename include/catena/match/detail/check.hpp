@@ -16,8 +16,8 @@ namespace CATENA_NAMESPACE {
 inline constexpr double max_elements = 0x1p48;
 inline constexpr double max_extent = 0x1p60;
 
-/// What is wrong with a tensor: a field, its value, and what was expected of it. `field` null:
-/// nothing.
+/// The fault of a tensor: a field, its value, and what was expected of it. `field` is null if there
+/// is no fault.
 struct tensor_fault {
     const char* field = nullptr;
     std::int64_t have = 0;
@@ -170,7 +170,7 @@ inline status check_fields(const graph_view& view, tensor_places& places) {
     return {};
 }
 
-/// As check_fields says, and no view leaves its source.
+/// Checks what check_fields checks, and that no view leaves its source.
 inline status check_tensors(const graph_view& view, tensor_places& places) {
     if (status s = check_fields(view, places); !s.ok()) return s;
     return check_views(view, places);

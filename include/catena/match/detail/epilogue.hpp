@@ -1,6 +1,10 @@
-// What a matmul's result goes through before anybody else sees it: a scale, a factor in memory, a
-// bias, the gate of a GLU with the result of a second matmul or a function of its own, the sum over
-// a token's experts, a residual. A group's launch can do that to its outputs.
+// The nodes behind a matmul that the group's launch takes over as the epilogue of its result: a
+// scale, a factor in memory, a bias, a GLU with the result of a second matmul or a function of the
+// result, an engine's own op, the sum over a token's experts, a residual.
+//
+// `Rewrite A to B` above a rule says which nodes A the rule takes over, and which part B of the
+// epilogue replaces them. Names in capitals are ggml's ops, and y is the result so far: the matmul
+// with the parts that were found before.
 #pragma once
 
 #include "catena/match/detail/expert_factor.hpp"
@@ -16,14 +20,13 @@
 
 namespace CATENA_NAMESPACE {
 
-/// A short list of positions. Copies are made often, so a copy takes only the positions that are
-/// there.
+/// A short list of positions. A copy copies only those in use, because copies are made often.
 class node_list {
   public:
     /// The most nodes of one matmul: itself, a scale or a factor, REPEAT and GET_ROWS of factors of
     /// experts, a bias.
     static constexpr int max_biased = 5;
-    static constexpr int max_slots = 32;  ///< of experts, whose results are added up
+    static constexpr int max_slots = 32;  ///< most results of experts that are added up
     /// The most nodes of an output: two matmuls, a UNARY and what gates by it, an engine's own op,
     /// the weights' MUL and the ADDs of all slots, and that of a residual.
     static constexpr int max_nodes = 2 * max_biased + 3 + max_slots + 1;
@@ -56,26 +59,25 @@ struct output {
 
     epilogue_set parts;
     std::int32_t matmul = -1;  ///< position
-    std::int32_t up = -1;  ///< position of the second matmul of a GLU; -1: none, or the halves of
-                           ///< one matrix
+    std::int32_t up = -1;  ///< position of a GLU's second matmul; -1: none, or halves of one matrix
     node_list nodes;       ///< every position covered, the matmuls included
-    std::int32_t result = no_tensor;  ///< what is written
+    std::int32_t result = no_tensor;  ///< tensor that the launch writes
     float scale = 1, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
     own_call own;
     bool swapped = false;  ///< halves of one matrix: the gate is the second
     bool renamed = false;  ///< the result's shape is not the matmul's: neither has gaps
     std::int32_t factor = no_tensor, up_factor = no_tensor;
-    bool factor_of_experts = false;  ///< each expert has one, and one for `up`
+    bool factor_of_experts = false;  ///< each expert has a factor, and one for `up`
     std::int32_t bias = no_tensor, up_bias = no_tensor, residual = no_tensor;
-    std::int32_t slot_weights = no_tensor;  ///< of results that are added up; no_tensor: each is 1
-    std::int32_t latest = -1;  ///< combined: the last position of its nodes but the sum's ADDs
+    std::int32_t slot_weights = no_tensor;  ///< weights of the slots; no_tensor: each is 1
+    std::int32_t latest = -1;  ///< last position of the combined nodes, without the sum's ADDs
 
     bool halves() const { return parts.has(epilogue_part::glu) && up < 0; }
     void take(std::int32_t position) { nodes.push_back(position); }
 };
 
-/// The matmul alone, as an output.
+/// The output that is a matmul without an epilogue.
 inline output plain_output(const graph_view& view, std::int32_t matmul) {
     output out;
     out.matmul = matmul;
@@ -84,8 +86,8 @@ inline output plain_output(const graph_view& view, std::int32_t matmul) {
     return out;
 }
 
-/// Why the MUL at node `position` is no part of the experts' output `o` that it reads: its factors.
-/// Weights of the slots, whose products are added up, are something else.
+/// Why the MUL that reads the experts' output `o` by `u` is no part of it: what is wrong with the
+/// factors. A MUL by the weights of the slots, whose products are added up, is no such MUL.
 inline obstacle factors_behind(const graph_index& g, const output& o, use u) {
     const tensor& t = g.view.node(u.node);
     const tensor& matmul = g.view.node(o.matmul);
@@ -98,8 +100,8 @@ inline obstacle factors_behind(const graph_index& g, const output& o, use u) {
     return apart ? expert_factors_at(g, factor, matmul, u.node).why : obstacle{};
 }
 
-/// What follows an output, if that could have been part of it but for its factors or for memory
-/// that a kernel cannot load or store: the node, and the tensor that is not aligned.
+/// The node that follows an output but is no part of it, if the reason is its factors, or memory
+/// that is not aligned; then with that tensor.
 inline obstacle left_behind(const graph_index& g, const output& o) {
     const use next = g.only_reader(o.result);
     const op kind = next.node < 0 ? op::none : g.kind(next.node);
@@ -122,7 +124,7 @@ class epilogue_matcher {
     epilogue_matcher(slot_sums& sums, epilogue_set allowed)
         : sums_(sums), g_(sums.index), view_(g_.view), allowed_(allowed) {}
 
-    /// The matmul with its scale or factor, and its bias.
+    /// The matmul with its scale or factor and its bias: the parts of one matrix.
     output biased(std::int32_t matmul) const {
         output out = plain_output(view_, matmul);
         while (out.nodes.size() < node_list::max_biased) {
@@ -144,8 +146,9 @@ class epilogue_matcher {
         return next.node >= 0 && g_.kind(next.node) == op::mul ? next.node : -1;
     }
 
-    /// Joins the results of two matmuls, or of one whose rows are two halves, that `node` gates: it
-    /// computes `v`.
+    /// Rewrite GLU(y, z), MUL(UNARY(y), z) and MUL(y, z) to glu(y, z), where z is the result of a
+    /// second matmul like that of y. Rewrite GLU(y) to glu(a, b), where a and b are the halves of
+    /// each column of y. `node` is the GLU or the MUL, which computes `v`.
     bool gate(output& gate, const output& up, std::int32_t node, const gated& v) const {
         if (v.why.found()) return false;
         const bool halves = gate.matmul == up.matmul;
@@ -181,13 +184,13 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Is the result of node `position` added to what experts made? The norm behind the sum takes
-    /// both.
+    /// Is the result of node `position` added to a sum of experts before a norm? Then the norm's
+    /// launch takes over both.
     bool before_combination(std::int32_t position) const {
         return combined(g_.only_reader(view_.nodes[position]));
     }
 
-    /// Takes over the UNARY, or the SQR of a RELU, that alone reads the result.
+    /// Rewrite UNARY(y) and SQR(RELU(y)) to act(y). The UNARY must be the only reader of y.
     bool activate(output& o) const {
         if (!allowed_.has(epilogue_part::act) || o.parts.has(epilogue_part::glu)) return false;
         const use u = g_.only_reader(o.result);
@@ -197,7 +200,8 @@ class epilogue_matcher {
         return activate(o, u.node);
     }
 
-    /// Takes over the engine's own op that alone reads the result.
+    /// Rewrite OWN(y) to own(y), where OWN is an op that the engine has declared. It must be the
+    /// only reader of y.
     bool apply_own(output& o) const {
         if (!allowed_.has(epilogue_part::own)) return false;
         const use u = g_.only_reader(o.result);
@@ -213,8 +217,9 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Takes over the sum of a token's experts, and a residual. The residual stays if a shared
-    /// expert joins the sum before it.
+    /// Rewrite SLOTS(MUL(y, weights)) to combine(y, weights), where SLOTS is ADD(.., ADD(VIEW 0,
+    /// VIEW 1), .., VIEW last) of a token's slots, and rewrite ADD(that, residual) to a residual of
+    /// the sum. If a shared expert joins the sum first, the residual is left to the norm's launch.
     bool combine(output& o) const {
         if (!allowed_.has(epilogue_part::combine) || o.renamed) return false;
         const tensor& made = view_.at(o.result);
@@ -244,8 +249,8 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Adds the residual, if the only reader of the result is the ADD of one. The results of
-    /// experts wait for the norm that takes their whole sum.
+    /// Rewrite ADD(y, residual) to residual(y, residual). The ADD must be the only reader of y. An
+    /// ADD to a sum of experts is left to the launch of the norm that reads the whole sum.
     bool add_residual(output& o) const {
         if (!allowed_.has(epilogue_part::residual)) return false;
         const use u = g_.only_reader(o.result);
@@ -275,7 +280,7 @@ class epilogue_matcher {
         return view_.at(view_.node(matmul).src[0]);
     }
 
-    /// Do the two halves of its weight have scales of their own?
+    /// Can the scales of the matmul's weight be split between the two halves of its rows?
     bool scales_split(std::int32_t matmul) const {
         const std::int32_t scales = scales_of(view_, view_.node(matmul));
         if (scales == no_tensor) return true;
@@ -290,8 +295,8 @@ class epilogue_matcher {
                combined_before_norm(sums_, view_.node(u.node).src[1 - u.slot], view_.nodes[u.node]);
     }
 
-    /// Can a launch read or write `t` column by column? If it has another shape than the matmul's
-    /// result, it must have no gaps.
+    /// Can a launch read or write `t` column by column? A tensor of another shape than the matmul's
+    /// result (`renamed`) must have no gaps.
     static bool columns_fit(const tensor& t, bool renamed) {
         return plain_rows(t) == reason::none && (renamed ? contiguous(t) : even_columns(t));
     }
@@ -299,7 +304,7 @@ class epilogue_matcher {
         return columns_fit(view_.node(node), renamed);
     }
 
-    /// Columns are numbered through all dimensions; those of experts have strides of their own.
+    /// Are columns equally far apart through all dimensions?
     static bool even_columns(const tensor& t) {
         return t.ne[3] == 1 && (t.ne[2] == 1 || t.nb[2] == t.nb[1] * t.ne[1]);
     }
@@ -311,8 +316,8 @@ class epilogue_matcher {
                plain_result(node, o.renamed);
     }
 
-    /// The same where `node` reads source `slot` by any name, which has whole rows of the matmul:
-    /// the result has that shape from there on.
+    /// May `node` do that if its source `slot` is another name of the whole result? The result then
+    /// takes the shape of the name. `rows`: the name must have whole rows of the matmul.
     bool follows_name(std::int32_t node, int slot, int sources, const output& o, bool rows) const {
         const tensor& t = view_.node(node);
         const std::int32_t name = t.src[slot];
@@ -322,7 +327,7 @@ class epilogue_matcher {
                plain_result(node, renamed);
     }
 
-    /// Takes over f(result), which the UNARY or SQR at `node` computes.
+    /// Takes over the UNARY or SQR at `node`, which computes f(y).
     bool activate(output& o, std::int32_t node) const {
         const gated v = gated_at(g_, node);
         const std::int32_t first = v.unary >= 0 ? v.unary : node;
@@ -349,7 +354,7 @@ class epilogue_matcher {
                same_ids(s, t) && same_scales(view_, s, t);
     }
 
-    /// Takes over a matmul's scale, factor or bias. `u` is the only reader of the result.
+    /// Takes over a scale, a factor or a bias. `u` is the only reader of the result so far.
     bool take(output& o, use u) const {
         switch (g_.kind(u.node)) {
             case op::scale:
@@ -364,6 +369,7 @@ class epilogue_matcher {
         }
     }
 
+    /// Rewrite SCALE(y, c) to scale(y, c). Nothing may stand between SCALE and matmul.
     bool add_scale(output& o, use u) const {
         if (!allowed_.has(epilogue_part::scale) || !o.parts.empty()) return false;
         if (engine_fuses(g_, u.node)) return false;
@@ -378,7 +384,8 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Takes over a MUL by a number in memory, or by that of each expert.
+    /// Rewrite MUL(y, factor), with one number in memory, and MUL(y, GET_ROWS(factors, ids)), with
+    /// a number for each expert, to factor(y, factor). Nothing may stand between MUL and matmul.
     bool add_factor(output& o, use u) const {
         if (!allowed_.has(epilogue_part::factor) || !o.parts.empty() || u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
@@ -401,7 +408,7 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Takes over the nodes that gather factors of experts for node `reader` alone.
+    /// Takes over the nodes that gather factors of experts, if only node `reader` reads them.
     void take_gathering(output& o, const expert_factors& f, std::int32_t reader) const {
         const auto alone_by = [this](std::int32_t position, std::int32_t node) {
             return g_.only_reader(view_.nodes[position]).node == node;
@@ -411,7 +418,8 @@ class epilogue_matcher {
         o.take(f.pick);
     }
 
-    /// Takes over an ADD of one vector over the rows, or an ADD_ID of the vector of each expert.
+    /// Rewrite ADD(y, bias), where bias is one vector over the rows, and ADD_ID(y, biases, ids),
+    /// which has a vector for each expert, to bias(y, bias).
     bool add_bias(output& o, use u) const {
         if (!allowed_.has(epilogue_part::bias) || o.parts.has(epilogue_part::bias)) return false;
         const bool by_expert = g_.kind(u.node) == op::add_id;

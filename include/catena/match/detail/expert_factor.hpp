@@ -1,5 +1,5 @@
-// A factor for each expert, as nvfp4 files have one for each matrix: a leaf of them, which a REPEAT
-// copies for every token, and of which GET_ROWS picks those of a token's experts.
+// A factor for each expert, as files in nvfp4 have one for each matrix. The factors are a leaf. A
+// REPEAT copies them for every token, and a GET_ROWS picks those of the token's experts.
 #pragma once
 
 #include "catena/match/detail/value.hpp"
@@ -8,16 +8,19 @@
 
 namespace CATENA_NAMESPACE {
 
-/// The factors that a matmul's results are times, and the nodes that gather them for its slots.
+/// The factors of a matmul's experts, and the nodes that gather them for the slots.
 struct expert_factors {
-    obstacle why;                         ///< why they are none; found() if so
-    std::int32_t numbers = no_tensor;     ///< f32, those of all experts, one behind the other
-    std::int32_t repeat = -1, pick = -1;  ///< positions; repeat -1: there is none
+    obstacle why;                      ///< reason why there are no factors
+    std::int32_t numbers = no_tensor;  ///< f32 factors of all experts, one behind the other
+    std::int32_t repeat = -1;          ///< position of the REPEAT, or -1
+    std::int32_t pick = -1;            ///< position of the GET_ROWS
 
     bool found() const { return numbers != no_tensor; }
 };
 
-/// The factors that `value` is for the slots of a MUL_MAT_ID, read by node `reader`.
+/// Rewrite GET_ROWS(factors, ids) and GET_ROWS(REPEAT(factors), ids) to a factor for each expert of
+/// a MUL_MAT_ID with the same ids. `value` is the result of the GET_ROWS, which node `reader`
+/// reads.
 inline expert_factors expert_factors_at(const graph_index& g, std::int32_t value,
                                         const tensor& matmul, std::int32_t reader) {
     const graph_view& view = g.view;

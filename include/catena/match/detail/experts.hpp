@@ -1,6 +1,9 @@
-// The sum that a token's experts make, however a graph spells it: their results times their
-// weights, cut into a VIEW for each slot, and the ADDs that join these views one after the other;
-// then a shared expert's result, a SCALE of the sum, and a residual.
+// The sum of a token's experts, as graphs spell it: the results are multiplied with their weights
+// and cut into a VIEW for each slot, and ADDs join these views one after the other. Then a shared
+// expert's result, a SCALE of the sum and a residual may follow.
+//
+// `Rewrite A to B` above a function says which nodes A it takes over and which combination B they
+// are. Names in capitals are ggml's ops.
 #pragma once
 
 #include "catena/match/detail/value.hpp"
@@ -12,19 +15,19 @@
 
 namespace CATENA_NAMESPACE {
 
-/// ((sum over slots of results * weights) + shared * sigmoid(gate)) * scale + residual, of [k,
-/// tokens]. Nobody else reads the values between these operands and the sum.
+/// ((sum over slots of results * weights) + shared * sigmoid(gate)) * scale + residual, a value of
+/// shape [k, tokens]. Nobody else reads the values between these operands and the sum.
 struct combination {
     std::int32_t results = no_tensor;  ///< [k, slots, tokens]; no_tensor: there is no such sum
-    std::int32_t sum = no_tensor;      ///< of the slots alone, [k, tokens]
-    std::int32_t weights = no_tensor;  ///< [1, slots, tokens]; no_tensor: they were applied before
-    std::int32_t shared = no_tensor;   ///< a shared expert's result; its gate is [1, tokens]
-    std::int32_t gate = no_tensor;
+    std::int32_t sum = no_tensor;      ///< [k, tokens], the sum of the slots without what joins it
+    std::int32_t weights = no_tensor;  ///< [1, slots, tokens]; no_tensor: results have them already
+    std::int32_t shared = no_tensor;   ///< [k, tokens], a shared expert's result, or no_tensor
+    std::int32_t gate = no_tensor;     ///< [1, tokens], the shared expert's gate, or no_tensor
     std::int32_t residual = no_tensor;
     float scale = 1;
     std::vector<std::int32_t> nodes;  ///< positions of all ops, those of `sum` first
-    std::size_t slot_nodes = 0;       ///< of them those of `sum`
-    bool summed = false;              ///< another launch makes `sum`; `results` is that
+    std::size_t slot_nodes = 0;       ///< number of ops of `sum`
+    bool summed = false;              ///< another launch makes `sum`, and `results` is that sum
 
     bool found() const { return results != no_tensor; }
 
@@ -38,8 +41,8 @@ struct combination {
     }
 };
 
-/// How many rows are added up for a token, and the bytes from one to the next and from token to
-/// token.
+/// The rows that are added up for a token: how many, the bytes from one to the next, and the bytes
+/// from token to token.
 struct slot_rows {
     std::int64_t slots, nb1, nb2;
 };
@@ -70,7 +73,7 @@ inline std::int32_t viewed_by(const graph_view& view, const tensor& sum) {
     return no_tensor;
 }
 
-/// An ADD of two f32 tensors of its own shape, [k, tokens]. Its position, or -1.
+/// The position of the ADD that makes `value` of two f32 tensors of its shape, [k, tokens], or -1.
 inline std::int32_t sum_of_rows(const graph_index& g, std::int32_t value) {
     const tensor& t = g.view.at(value);
     const std::int32_t position = t.kind == op::add ? g.position(value) : -1;
@@ -82,7 +85,8 @@ inline std::int32_t sum_of_rows(const graph_index& g, std::int32_t value) {
     return fits ? position : -1;
 }
 
-/// Takes over the MUL of the results by their weights, if only the views of the ADDs read it.
+/// Rewrite SLOTS(MUL(results, weights)) to slots(results, weights). Only the views of the slots may
+/// read the MUL.
 inline void take_weights(const graph_index& g, combination& c) {
     const graph_view& view = g.view;
     const std::int32_t all = c.results, product = g.position(all);
@@ -100,14 +104,15 @@ inline void take_weights(const graph_index& g, combination& c) {
     c.nodes.push_back(product);
 }
 
-/// The combination that `value` is as a sum over slots alone.
+/// Rewrite SLOTS(results) = ADD(.., ADD(VIEW 0, VIEW 1), .., VIEW last), the views of the slots of
+/// `results` in their order, to slots(results). `value` is the result of the last ADD.
 inline combination slots_at(const graph_index& g, std::int32_t value) {
     const graph_view& view = g.view;
     const std::int32_t all =
         view.at(value).kind == op::add ? viewed_by(view, view.at(value)) : no_tensor;
     if (all == no_tensor) return {};
     const tensor& whole = view.at(all);
-    const std::int64_t sums = whole.ne[1] - 1;  // an ADD each
+    const std::int64_t sums = whole.ne[1] - 1;  // one ADD for each slot but the first
     if (sums < 1 || sums > view.node_count || whole.ne[3] != 1 || plain_rows(whole) != reason::none)
         return {};
     combination out;
@@ -134,7 +139,8 @@ inline combination slots_at(const graph_index& g, std::int32_t value) {
     return out;
 }
 
-/// Takes over the MUL of a shared expert's result by the sigmoid of a number for each token.
+/// Rewrite MUL(shared, SIGMOID(gate)), where gate is a number for each token, to shared and gate of
+/// the combination. Only the ADD at `joined` may read the MUL.
 inline void take_gate(const graph_index& g, combination& c, std::int32_t joined) {
     const graph_view& view = g.view;
     const tensor& t = view.at(c.shared);
@@ -177,10 +183,10 @@ class slot_sums {
 
     const graph_index& index;
 
-    /// The combination that `value` is.
+    /// The combination that makes `value`, with all that joins the sum over slots.
     inline const combination& whole(std::int32_t value);
 
-    /// The combination that `value` is as a sum over slots alone.
+    /// The combination that makes `value` by a sum over slots alone.
     const combination& at(std::int32_t value) {
         if (!may_combine(index.view, value, 0)) return none_;
         if (value != last_) found_ = detail::slots_at(index, value), last_ = value;
@@ -195,7 +201,8 @@ class slot_sums {
 
 namespace detail {
 
-/// The combination that `value` is as a sum over slots, alone or with a shared expert's result.
+/// Rewrite ADD(slots, shared) to combine(slots, shared). A sum over slots alone is a combination,
+/// too.
 inline combination shared_at(slot_sums& sums, std::int32_t value) {
     const graph_index& g = sums.index;
     if (const combination& own = sums.at(value); own.found()) return own;
@@ -214,7 +221,9 @@ inline combination shared_at(slot_sums& sums, std::int32_t value) {
     return {};
 }
 
-/// The combination that `value` is as a sum over slots, alone or with all that may join it.
+/// Rewrite ADD(SCALE(sum, c), residual) to combine(sum, c, residual), where sum is one over slots,
+/// with or without a shared expert's result. The SCALE may be missing. A sum over slots alone is a
+/// combination, too. A value that alone joins the slots counts as the residual.
 inline combination combination_at(slot_sums& sums, std::int32_t value) {
     const graph_index& g = sums.index;
     if (const combination& whole = sums.at(value); whole.found()) return whole;

@@ -1,6 +1,5 @@
-// A gated value, f(gate) * x, however a graph spells it: a GLU of two tensors or of the halves of
-// one; a MUL by a UNARY of the gate; a plain product, which has no f; f(gate) alone, as a UNARY or
-// the SQR of a RELU; or a CONT, which gathers rows and has neither f nor x.
+// A gated value, f(gate) * x, as graphs spell it. `Rewrite A to B` above a rule says which nodes A
+// are the gated value B. Names in capitals are ggml's ops.
 #pragma once
 
 #include "catena/match/detail/value.hpp"
@@ -11,8 +10,8 @@ namespace CATENA_NAMESPACE {
 
 struct gated {
     obstacle why;
-    std::int32_t unary = -1;  ///< MUL: position of the UNARY, whose result it alone reads
-    std::int32_t copy = -1;   ///< position of the CONT that copies the gate for f alone
+    std::int32_t unary = -1;  ///< position of the UNARY whose only reader is the MUL or SQR, or -1
+    std::int32_t copy = -1;   ///< position of the CONT that copies the gate for f alone, or -1
     row_operand x, gate;
     gate_function function = gate_function::none;
     float alpha = 0, limit = 0;
@@ -53,8 +52,8 @@ constexpr gate_function function_of(sub_op s) {
     }
 }
 
-/// The engine's own op that node `position` computes; of function none: none. A node that Catena
-/// knows is never one.
+/// The engine's own op that node `position` computes, or one without a function if it computes
+/// none. A node that Catena knows is never an own op.
 inline own_call own_op_at(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     const bool open = t.kind == op::other || t.kind == op::clamp ||
@@ -72,8 +71,8 @@ inline own_call function_at(const graph_index& g, std::int32_t position) {
 
 namespace detail {
 
-/// GLU(gate, x), or GLU of one tensor. Its first half is then the gate, unless op_params[1] swaps
-/// the halves.
+/// Rewrite GLU(gate, x) to f(gate) * x, and GLU(ab) to f(a) * b, where a and b are the halves of
+/// each row. op_params[1] swaps the halves.
 inline gated glu_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
@@ -107,7 +106,8 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// x * y, which a launch calls a gate without a function. One row of y may serve many rows of x.
+/// Rewrite MUL(x, gate) to gate * x without a function. One row of the gate may serve many rows of
+/// x.
 inline gated product_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
@@ -129,7 +129,8 @@ inline gated product_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// MUL(x, UNARY(gate)), its arguments in either sequence, or any other product of rows.
+/// Rewrite MUL(x, UNARY(gate)) and MUL(UNARY(gate), x) to f(gate) * x. If others read the UNARY, or
+/// there is none, the MUL may still be a product without a function.
 inline gated mul_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
@@ -168,7 +169,7 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
     return product_of(g, position);
 }
 
-/// f(gate), without x.
+/// Rewrite UNARY(gate) and SQR(RELU(gate)) to f(gate), without x.
 inline gated alone_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated out;
@@ -198,8 +199,8 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// The rows that a CONT copies one after the other. If they lie so already, they are rows of its
-/// result.
+/// Rewrite CONT(gate) to a copy of gate's rows, without f and x. If the rows of gate lie next to
+/// each other already, they are cut as the rows of the CONT's result.
 inline gated copy_of(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     gated out;
@@ -229,8 +230,8 @@ inline gated gated_at(const graph_index& g, std::int32_t position) {
     }
 }
 
-/// As gated_at, but a gate that a CONT copies for its function alone is read where it lies. If its
-/// rows have gaps, the rows of x are numbered as those of the gate.
+/// The gated value of gated_at, but UNARY(CONT(gate)) is rewritten to f(gate): the gate is read
+/// where it lies. If its rows have gaps, the rows of x are numbered as those of the gate.
 inline gated gathered_at(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated v = gated_at(g, position);

@@ -1,5 +1,8 @@
-// Finds the heads that one launch can take: from each ROPE and each SET_ROWS to the nodes around
-// it, and those of the same tokens together.
+// Finds the heads that one launch can take: each ROPE and each SET_ROWS with the nodes around it,
+// and the heads of the same tokens together.
+//
+// `Rewrite A to B` above a rule says which nodes A the rule takes over, and which operands of a
+// head launch B replace them. Names in capitals are ggml's ops, and v is the value so far.
 #pragma once
 
 #include "catena/match/detail/heads.hpp"
@@ -15,7 +18,8 @@ class head_finder {
   public:
     explicit head_finder(const graph_index& g) : g_(g), view_(g.view) {}
 
-    /// Is it a norm whose result, times a weight or not, a ROPE alone reads? That ROPE, or -1.
+    /// The ROPE that is the only reader of a norm, or of the norm times its weight; -1: there is
+    /// none.
     std::int32_t turned_behind(std::int32_t norm) const {
         use next = g_.only_reader(view_.nodes[norm]);
         if (next.node >= 0 && g_.kind(next.node) == op::mul)
@@ -23,8 +27,8 @@ class head_finder {
         return next.node >= 0 && next.slot == 0 && g_.kind(next.node) == op::rope ? next.node : -1;
     }
 
-    /// The heads that belong to a ROPE or a SET_ROWS. A SET_ROWS of what a ROPE made belongs to
-    /// that ROPE.
+    /// The heads that belong to a ROPE or a SET_ROWS. A SET_ROWS that stores the result of a ROPE
+    /// belongs to that ROPE.
     head_chain of(std::int32_t node) const {
         head_chain h;
         h.why.node = node;
@@ -37,14 +41,14 @@ class head_finder {
         return h;
     }
 
-    /// The heads at a node, and others behind it of as many tokens that one launch could take with
-    /// them. `open(position)`: does no step cover it?
+    /// The heads at a node, and the heads behind it that one launch could take with them: those of
+    /// as many tokens. `open(position)` says that no step covers a node.
     template <class Open>
     std::vector<head_chain> group(std::int32_t node, const Open& open) const {
         std::vector<head_chain> all;
         all.reserve(max_head_members);
         const std::int32_t end = std::min(view_.node_count, node + reach);
-        const head_turn* turn = nullptr;  // of those that were found
+        const head_turn* turn = nullptr;  // the one turn of all heads found so far
         for (std::int32_t i = node; i < end; ++i) {
             const op kind = g_.kind(i);
             if (kind == op::flash_attn_ext || kind == op::soft_max) break;
@@ -65,7 +69,7 @@ class head_finder {
     }
 
   private:
-    /// Nodes behind the first of a group among which the others are looked for.
+    /// The distance, in nodes, within which the other heads of a group are looked for.
     static constexpr std::int32_t reach = 64;
     static constexpr std::int64_t max_head = 512;
 
@@ -83,6 +87,8 @@ class head_finder {
         return a.tokens == b.tokens && stream(a) == stream(b);
     }
 
+    /// Rewrite SCALE(ROPE(MUL(RMS_NORM(x), weight), positions, factors), c) to heads(x, weight,
+    /// positions, factors, c). The norm, the weight and the SCALE may be missing.
     void turned(std::int32_t node, head_chain& h) const {
         const tensor& t = view_.node(node);
         const bool divided = t.src[2] != no_tensor;
@@ -105,7 +111,7 @@ class head_finder {
         h.why.node = node;
     }
 
-    /// Numbers that turn some pairs of a head, and the tensors that say how.
+    /// Why a launch cannot turn as the ROPE says: its numbers, its positions or its factors.
     reason check_turn(const tensor& t, const head_chain& h) const {
         const rope_numbers& n = h.turn.numbers;
         if (n.pairs == pairing::none) return reason::rope_mode;
@@ -134,7 +140,7 @@ class head_finder {
         return divides ? reason::none : reason::rope_factors;
     }
 
-    /// What is turned or stored: x itself, or its norm, which only `reader` reads.
+    /// Takes over what node `reader` turns: x, or the norm of x if only `reader` reads it.
     obstacle read_from(std::int32_t reader, std::int32_t value, head_chain& h) const {
         const std::int32_t maker = g_.position(value);
         if (maker >= 0 && g_.only_reader(value).node == reader) {
@@ -148,6 +154,7 @@ class head_finder {
         return rows_fit(g_, reader, value);
     }
 
+    /// Rewrite RMS_NORM(x) to a norm of each head.
     void norm(std::int32_t node, head_chain& h) const {
         const tensor& n = view_.node(node);
         const bool fits = !node_fits(g_, node, 1).found() && n.ne[0] == h.k && n.ne[1] == h.count &&
@@ -159,6 +166,7 @@ class head_finder {
         std::memcpy(&h.eps, &n.params[0], sizeof h.eps);
     }
 
+    /// Rewrite MUL(RMS_NORM(x), weight) to a norm of each head with its weight.
     void weighted_norm(std::int32_t mul, head_chain& h) const {
         const tensor& t = view_.node(mul);
         if (node_fits(g_, mul, 2).found() || t.ne[0] != h.k) return;
@@ -174,6 +182,7 @@ class head_finder {
         }
     }
 
+    /// Rewrite SCALE(ROPE(v), c) to the factor c of each head.
     void scale_behind(head_chain& h) const {
         const std::int32_t node = g_.only_reader(view_.nodes[h.rope]).node;
         if (node < 0 || g_.kind(node) != op::scale || engine_fuses(g_, node)) return;
@@ -184,7 +193,8 @@ class head_finder {
         h.scale = by.by;
     }
 
-    /// The SET_ROWS of the value, if there is one that fits, and whether others read it.
+    /// Rewrite SET_ROWS(cache, v, ids) to a store of each head in the cache. If others read v, too,
+    /// it is also written as f32.
     void stored_behind(head_chain& h) const {
         const std::int32_t value = view_.nodes[h.made_by()];
         for (const use& u : g_.readers(value)) {
@@ -225,7 +235,8 @@ class head_finder {
         return numbered ? reason::none : reason::cache_ids;
     }
 
-    /// A value that is only stored, such as V: its rows are cut into heads of any length.
+    /// Rewrite SET_ROWS(cache, x, ids) to heads that are only stored, such as those of V. The rows
+    /// of x are cut into heads of any length.
     void stored(std::int32_t node, head_chain& h) const {
         const tensor& t = view_.node(node);
         h.store = node;
@@ -235,7 +246,7 @@ class head_finder {
         }
         const std::int32_t maker = g_.position(g_.root(t.src[0]));
         if (maker >= 0 && g_.kind(maker) == op::rope) {
-            h.why = {node, reason::taken};  // with that ROPE, or by nobody
+            h.why = {node, reason::taken};  // the ROPE's heads have this SET_ROWS, or nobody has
             return;
         }
         const tensor& rows = view_.at(t.src[0]);

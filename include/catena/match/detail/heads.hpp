@@ -9,7 +9,8 @@
 
 namespace CATENA_NAMESPACE {
 
-/// How heads are turned: tokens at the same positions, by the same numbers.
+/// The turn that a ROPE makes: its numbers, the positions of the tokens, and the divisors of
+/// angles.
 struct head_turn {
     rope_numbers numbers;
     std::int32_t positions = no_tensor, factors = no_tensor;
@@ -21,18 +22,18 @@ inline bool operator==(const head_turn& a, const head_turn& b) {
 }
 
 /// The heads of one value, and the nodes of its chain, which are at most RMS_NORM, MUL, ROPE, SCALE
-/// and SET_ROWS. Nodes by position; -1: there is none.
+/// and SET_ROWS. A node is given by its position; -1: there is none.
 struct head_chain {
-    obstacle why;  ///< why no launch takes them
+    obstacle why;  ///< reason why no launch takes these heads
     std::int32_t x = no_tensor;
-    row_strides at;                 ///< of x: head to head, token to token
+    row_strides at;                 ///< strides of x: head to head, token to token
     std::int64_t k = 0, count = 0;  ///< elements of a head, heads of a token
     std::int64_t tokens = 0;
     std::int32_t norm = -1, mul = -1, rope = -1, scaled = -1, store = -1;
-    std::int32_t weight = no_tensor;  ///< of the norm
+    std::int32_t weight = no_tensor;  ///< weight of the norm
     float eps = 0, scale = 1;
-    head_turn turn;        ///< of a ROPE
-    bool written = false;  ///< the value is read by others than the SET_ROWS
+    head_turn turn;        ///< the turn, if there is a ROPE
+    bool written = false;  ///< others than the SET_ROWS read the value
 
     /// The node whose result the value is; -1: x itself, which is only stored.
     std::int32_t made_by() const {

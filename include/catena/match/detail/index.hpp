@@ -3,7 +3,7 @@
 // and whether anybody outside may look at it.
 #pragma once
 
-#include "catena/format/number.hpp"
+#include "catena/format/float_weights.hpp"
 #include "catena/match/detail/check.hpp"
 #include "catena/match/detail/names.hpp"
 #include "catena/match/own_ops.hpp"
@@ -21,7 +21,7 @@ struct use {
     std::int32_t slot = 0;   ///< index into src
 };
 
-/// What a node reads that may change while the graph runs.
+/// A read by a node of a tensor that may change while the graph runs.
 struct read_edge {
     std::int32_t tensor = no_tensor;
     std::int32_t slot = 0;
@@ -32,7 +32,7 @@ struct read_edge {
 struct matmul_read {
     std::int32_t node = -1;  ///< position
     std::int32_t value = no_tensor;
-    std::int64_t k = 0;  ///< elements of a row as it reads them
+    std::int64_t k = 0;  ///< elements of a row of value, as the matmul reads it
     std::int32_t stream = 0;
     format weight = format::unknown;
     bool float_weight = false;
@@ -44,7 +44,7 @@ struct matmul_read {
 class graph_index {
   public:
     graph_view view;
-    const own_ops* ops = nullptr;  ///< of the engine's own; null: there are none
+    const own_ops* ops = nullptr;  ///< the engine's own ops; null: none
 
     /// Builds the index; on a malformed view returns why, and the index must not be used.
     status build(const graph_view& graph) {
@@ -279,10 +279,10 @@ class graph_index {
             const tensor& t = view.node(i);
             if (t.src[0] == no_tensor || t.src[1] == no_tensor) continue;
             const format type = view.at(t.src[0]).type;
-            const bool numbers = reads_f32(type) && constant(t.src[0]);
-            if (numbers || info(type).role == format_role::weight)
+            const bool float_weight = reads_f32(type) && constant(t.src[0]);
+            if (float_weight || info(type).role == format_role::weight)
                 matmuls_.push_back({i, value_behind(view, t.src[1]), view.at(t.src[1]).ne[0],
-                                    t.stream, type, numbers, quantized_matmul(view, t)});
+                                    t.stream, type, float_weight, quantized_matmul(view, t)});
         }
     }
 };

@@ -19,7 +19,7 @@ inline constexpr std::int32_t no_stream = -1;
 struct taken_node {
     stage_kind stage;
     std::int32_t node;   ///< position
-    bool aside = false;  ///< its result is not the chain's value, but the next node's operand
+    bool aside = false;  ///< the result is not the chain's value, but an operand of the next node
 };
 
 /// What a row step reads of a graph, by operand.
@@ -33,13 +33,13 @@ class row_operands {
 };
 
 struct match {
-    obstacle why;                    ///< why.why is none when the chain fits
-    stage_set stages = {};           ///< what makes the value; empty: somebody else does
-    std::int32_t node = -1;          ///< position: its norm, or what makes a gated value
-    std::vector<taken_node> taken;   ///< in the order in which the value passes them
-    std::vector<head_chain> values;  ///< of a launch of heads, which has no other operands
-    routing routed;                  ///< of a launch of routing, which has no others either
-    combination experts;             ///< what x and the residual join, with nodes of its own
+    obstacle why;                    ///< reason why the chain does not fit, or reason::none
+    stage_set stages = {};           ///< stages that make the value; empty: another node makes it
+    std::int32_t node = -1;          ///< position of the norm, or of the node of a gated value
+    std::vector<taken_node> taken;   ///< nodes of the stages, in the order of the value's way
+    std::vector<head_chain> values;  ///< values of a launch of heads, which reads nothing else
+    routing routed;                  ///< routing of a launch of routing, which reads nothing else
+    combination experts;             ///< sum of experts that x and the residual join
     row_operands reads;
     row_params params;
     std::int32_t sum = -1;                ///< position of the sum that a norm reads, or -1
@@ -47,11 +47,11 @@ struct match {
     std::int64_t quant_k = 0;             ///< elements of a row as the served quantized matmuls
                                           ///< read it; 0: there are none
     bool whole_blocks = true;         ///< rows of any served length put a block at the same place
-    std::vector<reader> readers;      ///< of the activation through all its names, in node order
-    std::int32_t stream = no_stream;  ///< of the engine, on which all of it runs
-    bool sum_needed = false;          ///< somebody else reads, or may read, the sum
-    bool f32_needed = false;          ///< the value is read, or may be, as it is, by who cannot be
-                                      ///< served; the planner adds who multiplies numbers with it
+    std::vector<reader> readers;      ///< readers of the activation by all its names, in node order
+    std::int32_t stream = no_stream;  ///< the engine's stream on which the whole match runs
+    bool sum_needed = false;          ///< a node outside of the match reads, or may read, the sum
+    bool f32_needed = false;          ///< a node that is not served reads, or may read, the value;
+                                      ///< the planner adds matmuls of float weights
 
     /// Takes over a node of a stage, behind those of the stages up to it.
     void take(taken_node n) {
@@ -68,7 +68,7 @@ struct match {
         return -1;
     }
 
-    /// Is the value only what a CONT copies, a gate without a function or an x?
+    /// Is the value a copy of a CONT's rows, that is a gate without a function and without x?
     bool copies() const {
         return stages.has(stage_kind::glu) && params.function == gate_function::none &&
                reads[operand::x].tensor == no_tensor;
@@ -93,7 +93,7 @@ struct match {
     }
 };
 
-/// The tensor whose rows a step computes one by one: the value, or what a CONT gathers.
+/// The tensor whose rows a step computes one by one: the value, or the source of a CONT with gaps.
 inline const tensor& rows_of(const graph_view& view, const match& m) {
     const tensor& value = view.at(m.activation);
     const bool copied = std::any_of(m.taken.begin(), m.taken.end(), [&](const taken_node& n) {

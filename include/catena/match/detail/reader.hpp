@@ -27,13 +27,13 @@ struct reader {
     std::int32_t node = -1;  ///< position
     std::int32_t slot = 0;
     bool expert = false;
-    format weight = format::unknown;        ///< of the matrix, when a group may serve it
-    skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
-    format layout = format::unknown;        ///< which it reads the activation
-    bool as_f32 = false;  ///< it multiplies float weights with the f32 itself, unless
+    format weight = format::unknown;        ///< format of the matrix, if a group may serve it
+    skeleton served_by = skeleton::matvec;  ///< skeleton that the planner chose
+    format layout = format::unknown;        ///< layout that the planner chose for the activation
+    bool as_f32 = false;  ///< the reader multiplies float weights with the f32 value itself, unless
                           ///< the planner gives it a rounded copy
-    bool dealt = false;   ///< the planner gave it to a launch
-    obstacle left;        ///< why: none when a group may serve it
+    bool dealt = false;   ///< a launch has the reader
+    obstacle left;        ///< reason why no group may serve it, or none
 
     bool servable() const { return !left.found(); }
     bool float_weight() const { return as_f32; }
@@ -65,7 +65,7 @@ namespace detail {
 inline obstacle check_weight(const graph_view& view, std::int32_t weight, format_set formats) {
     const tensor& w = view.at(weight);
     const bool plain = info(w.type).role != format_role::weight;
-    if (plain && !(is_number(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
+    if (plain && !(is_float(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
     if (elements(w) == 0) return {-1, reason::no_elements};
     if (!is_weight(view, weight)) return {-1, reason::weight_not_leaf};
     if (!w.reachable) return {-1, reason::unreachable};
@@ -192,7 +192,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
                 return {-1, r, scales, 4};
         out.weight = w.type;
         out.as_f32 = reads_f32(w.type) ||
-                     (is_number(w.type) &&
+                     (is_float(w.type) &&
                       (detail::few_columns(t, w) || !chain.activations.has(matmul_layout(w.type))));
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
         if (obstacle f = detail::check_params(t, out.float_weight()); f.found()) return f;

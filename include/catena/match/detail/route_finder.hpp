@@ -1,5 +1,6 @@
 // Finds the routing of a layer: from the ARGSORT of its experts back to their logits, and on to
-// their weights.
+// their weights. `Rewrite A to B` above a rule says which nodes A the rule takes over, and which
+// part B of a routing launch replaces them. Names in capitals are ggml's ops.
 #pragma once
 
 #include "catena/match/detail/routing.hpp"
@@ -14,8 +15,8 @@ class route_finder {
   public:
     explicit route_finder(const graph_index& g) : g_(g), view_(g.view) {}
 
-    /// The routing that an ARGSORT belongs to: that of all experts, or of a group of them.
-    /// `open(position)`: does no step cover it?
+    /// The routing that an ARGSORT belongs to. The ARGSORT sorts all experts, or those of a group.
+    /// `open(position)` says that no step covers a node.
     template <class Open>
     routing around(std::int32_t sort, const Open& open) const {
         for (std::int32_t i = std::min(view_.node_count, sort + reach) - 1; i > sort; --i) {
@@ -42,7 +43,8 @@ class route_finder {
         return r;
     }
 
-    /// Does a name stand for the first `count` numbers of each sorted row?
+    /// Does a name stand for the first experts of each row that node `sort` has sorted, one or more
+    /// of them?
     bool names_first(std::int32_t name, std::int32_t sort) const {
         const tensor& t = view_.at(name);
         const tensor& whole = view_.node(sort);
@@ -54,12 +56,15 @@ class route_finder {
     }
 
   private:
-    /// Nodes behind the first ARGSORT among which that of all experts stands.
+    /// The distance, in nodes, from the first ARGSORT to the one that sorts all experts.
     static constexpr std::int32_t reach = 24;
 
     const graph_index& g_;
     const graph_view& view_;
 
+    /// Rewrite ids = ARGSORT(choice) and weights = W(GET_ROWS(scores, ids)) to route(x, bias),
+    /// where choice is scores or ADD(scores, bias), without all but the best groups, scores is x or
+    /// a function of x, and W is what weights_behind takes over.
     template <class Open>
     obstacle find(routing& r, const Open& open) const {
         const std::int32_t sort = r.sort;
@@ -91,7 +96,7 @@ class route_finder {
         return node >= 0 && g_.kind(node) == kind ? node : -1;
     }
 
-    /// Is it an ARGSORT of f32 rows, the largest first, with a result of its own?
+    /// Is the node an ARGSORT of f32 rows, the largest first, with a result of its own?
     bool sorts_down(std::int32_t node) const {
         constexpr int descending = 1;
         const tensor& t = view_.node(node);
@@ -103,7 +108,7 @@ class route_finder {
                s.type == format::f32 && same_shape(s, t);
     }
 
-    /// Is it a GET_ROWS of single numbers: of each row of `of` elements those that come first?
+    /// Is the node a GET_ROWS of single numbers: those that node `sort` has put first in each row?
     bool gathers(std::int32_t node, std::int32_t sort) const {
         if (g_.kind(node) != op::get_rows || node_fits(g_, node, 2).found()) return false;
         const tensor& t = view_.node(node);
@@ -117,7 +122,8 @@ class route_finder {
                t.ne[1] == ids.ne[0] && t.ne[2] == ids.ne[1] && t.ne[3] == ids.ne[2];
     }
 
-    /// The GET_ROWS of the chosen experts' scores, or -1. Others may gather factors of experts.
+    /// The GET_ROWS of the chosen experts' scores, or -1. Another GET_ROWS may gather factors of
+    /// the experts.
     std::int32_t rows_of_chosen(std::int32_t choice, routing& r, reason& why) const {
         for (const use& u : g_.readers(view_.nodes[r.sort])) {
             if (u.slot != 1 || !gathers(u.node, r.sort)) continue;
@@ -131,7 +137,7 @@ class route_finder {
         return -1;
     }
 
-    /// Is the choice the scores plus a bias of experts?
+    /// Rewrite choice = ADD(scores, bias), with a bias for each expert, to the routing's bias.
     bool biased(std::int32_t choice, std::int32_t scores, routing& r) const {
         const std::int32_t node = maker(choice, op::add);
         if (node < 0 || node_fits(g_, node, 2).found()) return false;
@@ -145,7 +151,8 @@ class route_finder {
         return true;
     }
 
-    /// What makes the scores, if that is known and nobody else reads them; else they are x.
+    /// Rewrite scores = SOFT_MAX(x) or SIGMOID(x) to the routing's scoring. If the scores have
+    /// another maker or other readers, they are x.
     template <class Open>
     void scored(std::int32_t scores, routing& r, const Open& open) const {
         constexpr std::int32_t one = 0x3f800000;
@@ -166,7 +173,8 @@ class route_finder {
         r.x = logits;
     }
 
-    /// Takes the nodes that make weights of the chosen scores.
+    /// Rewrite weights = SCALE(DIV(w, SUM_ROWS(w)), c), where w is the chosen scores or their
+    /// SOFT_MAX, to the numbers of the routing. Each of these nodes may be missing.
     void weights_behind(std::int32_t rows, routing& r) const {
         r.weigh = rows;
         if (const std::int32_t node = reader(r.weigh, op::soft_max); node >= 0) {
@@ -196,7 +204,7 @@ class route_finder {
                contiguous(t);
     }
 
-    /// SUM_ROWS and DIV read the weights, with or without a CLAMP between them.
+    /// Rewrite DIV(w, SUM_ROWS(w)) and DIV(w, CLAMP(SUM_ROWS(w), least)) to normalized weights.
     void normalized(routing& r) const {
         const std::int32_t weights = view_.nodes[r.weigh];
         if (g_.reader_count(weights) != 2 || g_.read_outside(weights) || g_.output(weights)) return;
@@ -231,7 +239,7 @@ class route_finder {
         r.numbers.least = least;
     }
 
-    /// Do nodes of the routing alone read what one of them makes?
+    /// Do only nodes of the routing read `value`?
     bool inside(std::int32_t value, const routing& r) const {
         const array_view<use> all = g_.readers(value);
         return !g_.read_outside(value) && !g_.output(value) &&
@@ -243,8 +251,9 @@ class route_finder {
         });
     }
 
-    /// The choice of all experts, before those of all but the best groups became minus infinity at
-    /// the SET_ROWS `kept`; no_tensor: it is done otherwise.
+    /// Rewrite SET_ROWS(FILL(choice, -inf), GET_ROWS(choice, best), best), where best are the first
+    /// of ARGSORT(goodness of groups), to choice and the numbers of groups. `kept` is the SET_ROWS.
+    /// The result is the choice, or no_tensor if the nodes are others.
     std::int32_t ungrouped(std::int32_t kept, routing& r) const {
         const tensor& t = view_.node(kept);
         if (t.src[1] == no_tensor || t.src[2] == no_tensor || has_more_sources(t, 3) ||
@@ -278,7 +287,8 @@ class route_finder {
         return choice;
     }
 
-    /// Is `goodness` of each group the sum of its two best choices?
+    /// Is `goodness` SUM_ROWS(GET_ROWS(choice, first two of ARGSORT(choice))) for each group: the
+    /// sum of its two best choices?
     bool best_two(std::int32_t goodness, std::int32_t choice, const tensor& groups,
                   routing& r) const {
         const std::int32_t sum = maker(value_behind(view_, goodness), op::sum_rows);

@@ -1,4 +1,4 @@
-// What every node of a chain must be, and the operands that a row step reads.
+// Rules that every node of a chain keeps, and the operands that a row step reads.
 #pragma once
 
 #include "catena/format/rows.hpp"
@@ -22,7 +22,7 @@ struct row_operand {
 
 inline row_strides strides_of(const tensor& t) { return {t.nb[1], t.nb[2], t.nb[3]}; }
 
-/// The strides of f32 rows that lie without gaps, as many as those of `rows`.
+/// The strides of a tensor of f32 rows with the shape of `rows` and without gaps.
 inline row_strides packed(const tensor& rows) {
     const std::int64_t nb1 = rows.ne[0] * 4, nb2 = nb1 * rows.ne[1];
     return {nb1, nb2, nb2 * rows.ne[2]};
@@ -67,7 +67,7 @@ inline obstacle rows_fit(const graph_index& g, std::int32_t position, std::int32
 /// drop tests of values where they are told that there is no NaN.
 constexpr bool finite(std::int32_t word) { return (word & 0x7f800000) != 0x7f800000; }
 
-/// Is it a float from 0 on that is neither NaN nor infinite?
+/// Is a parameter's word a finite float that is not negative?
 constexpr bool finite_from_zero(std::int32_t word) {
     return finite(word) && (word >= 0 || word == std::numeric_limits<std::int32_t>::min());
 }

@@ -1,6 +1,6 @@
-// The scales of fp8 weights are a source of their matmul, behind the others: f32, one for the
-// matrix, one for each row or one for each square of 128 by 128 values, as vLLM's checkpoints have
-// them. Without that source a value is what its e4m3 says.
+// The scales of fp8 weights are the last source of their matmul. They are f32: one for the matrix,
+// one for each row or one for each square of 128 by 128 values, as in vLLM's checkpoints. Without
+// that source each scale is 1.
 #pragma once
 
 #include "catena/match/graph.hpp"
@@ -10,20 +10,23 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Sources of a matmul before its scales.
+/// The number of a matmul's sources without its scales.
 constexpr int plain_sources(op kind) { return kind == op::mul_mat_id ? 3 : 2; }
 
-/// The scales of a matmul's weight, or no_tensor.
+/// Rewrite MUL_MAT(weight, x, scales) and MUL_MAT_ID(weight, x, ids, scales) to a member with
+/// weight_scale = scales. The result is the scales of the matmul's weight, or no_tensor.
 constexpr std::int32_t scales_of(const graph_view& view, const tensor& matmul) {
     const bool may = matmul.src[0] != no_tensor && view.at(matmul.src[0]).type == format::fp8_e4m3;
     return may ? matmul.src[plain_sources(matmul.kind)] : no_tensor;
 }
 
-/// Which values of a weight share a scale, by the shape of the scales alone: [1], [1, rows] or [k /
-/// 128, rows / 128] rounded up, with experts as a third size. `rows` 0: the shape is none of these.
+/// The part of a weight that shares a scale. The shape of the scales says it: [1], [1, rows] or [k
+/// / 128, rows / 128] rounded up, with experts as the third dimension. For other shapes `rows` is
+/// 0.
 struct scale_shape {
-    std::int64_t rows = 0, values = 0;  ///< that share a scale
-    std::int64_t stride = 0;            ///< scales from one group of rows to the next
+    std::int64_t rows = 0;    ///< rows that share a scale
+    std::int64_t values = 0;  ///< values of a row that share a scale
+    std::int64_t stride = 0;  ///< scales from one group of rows to the next
 };
 constexpr scale_shape shape_of_scales(const tensor& w, const tensor& scales) {
     constexpr std::int64_t side = 128;

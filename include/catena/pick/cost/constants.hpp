@@ -11,14 +11,15 @@ namespace CATENA_NAMESPACE {
 inline constexpr double whole_head_start_us = 1e9;
 
 struct cost_constants {
-    /// How much the shorter of two parts of a launch adds that overlap, if both are as long.
+    /// The share of the shorter part that two overlapping parts of a launch add, if both take as
+    /// long.
     double unhidden = 0.22;
 
     // A matvec.
     /// The share that a warp waits for of the cycles that its instructions stall by themselves:
     /// loads of shared memory that are counted one by one overlap.
     double stalled = 0.67;
-    /// What a copy of one row's slice takes from the warp that asks for it.
+    /// The time of a warp that asks for the copy of one row's slice.
     double plain_slice_us = 0.44, async_slice_us = 0.092, bulk_slice_us = 0.027;
     /// A plain copy waits for each 16 bytes of a lane, several of them at a time.
     double plain_chunk_us = 0.088;
@@ -27,43 +28,43 @@ struct cost_constants {
     double column_us = 0.29, async_chunk_us = 0.061;
     /// One step's load of a column that is read from L1 and L2.
     double global_step_us = 0.15;
-    /// What an SM gets in a cycle of bytes that all blocks read at once, such as columns.
+    /// Bytes that an SM gets in a cycle if all blocks read them at once, such as columns.
     double read_by_all_bytes = 5.5;
 
     // A row step.
-    double row_launch_us = 0.6;      ///< beside the node: first loads and last stores
-    double wave_us = 0.8;            ///< the same for each further wave of blocks
-    double block_start_us = 0.0011;  ///< of a block, however small: the GPU starts them in turn
-    double sum_us = 0.36;            ///< of a row's threads, for a norm
-    double warp_sum_us = 0.018;      ///< one warp's part of it, if warps meet
+    double row_launch_us = 0.6;      ///< first loads and last stores, beside the time of the node
+    double wave_us = 0.8;            ///< loads and stores of each further wave of blocks
+    double block_start_us = 0.0011;  ///< start of a block: the GPU starts blocks in turn
+    double sum_us = 0.36;            ///< a sum over the threads of a row, for a norm
+    double warp_sum_us = 0.018;      ///< one warp's part of that sum, if warps meet
     // What a quad of a thread's values takes; quads come one after the other:
     double quantize_us = 0.65;    ///< shuffles and divisions of a quantized block
     double gate_us = 0.77;        ///< a gate's exponential
     double late_load_us = 0.38;   ///< a load that nothing asked for ahead
     double element_us = 0.062;    ///< accesses to single elements
-    double warp_quad_us = 0.023;  ///< what each warp of an SM issues
+    double warp_quad_us = 0.023;  ///< instructions that each warp of an SM issues
 };
 
 namespace detail {
 
-/// From the issue of a read until its bytes are there, on a GPU that is not busy: pointer chases
-/// through an H100's memory that others published take 0.3 to 0.7 us.
+/// The time from the issue of a read to the arrival of its bytes, on a GPU that is not busy:
+/// pointer chases through an H100's memory that others published take 0.3 to 0.7 us.
 inline constexpr double memory_latency_us = 0.7;
-/// The same while all SMs read, as a floor under what a peer of Catena can reach: 3.0 TB/s with 16
-/// to 32 KB on the way in each SM are 0.7 to 1.4 us.
+/// That time while all SMs read, as a floor under what a peer of Catena can reach: 3.0 TB/s with 16
+/// to 32 KB in flight in each SM are 0.7 to 1.4 us.
 inline constexpr double loaded_latency_us = 1.0;
 /// The share of the bandwidth at which bytes arrive that no launch has read for a while: others
 /// report about 60 % for the first 10 to 30 MB, however many bytes are on their way. No prediction
 /// counts that: it slows all kernels, and hardly changes which row is picked. `catena explain` says
 /// what a whole graph would take.
 inline constexpr double cold_stream_share = 0.6;
-/// What a node of a CUDA graph takes more if nothing of it starts early: an H100's probe has 0.81
-/// us and 0.52 us.
+/// The additional time of a CUDA graph's node if nothing of it starts early: an H100's probe has
+/// 0.81 us and 0.52 us.
 inline constexpr double late_node_us = 0.29;
 inline constexpr double cluster_us = 0.5;  ///< blocks of a cluster begin together and meet twice
-inline constexpr double shared_memory_bytes = 128;  ///< of an SM's shared memory, in a cycle
-inline constexpr double warp_issues = 4;            ///< of an SM's warps, in a cycle
-inline constexpr double spare_share = 0.03;  ///< of each format or column too many; an assumption
+inline constexpr double shared_memory_bytes = 128;  ///< bytes that an SM moves in a cycle
+inline constexpr double warp_issues = 4;     ///< instructions that an SM's warps issue in a cycle
+inline constexpr double spare_share = 0.03;  ///< share for each spare format or column; assumed
 
 }  // namespace detail
 

@@ -17,8 +17,8 @@ struct group_issues {
 /// at their peak, and 1.6 at the share of it that others published for an H100 (62 %); 14
 /// instructions take 7.
 inline constexpr group_issues integer_issues = {55, 14, 14};
-/// And for a step: what is the same in every step, what 16 rows that are copied take, and as many
-/// blocks of columns. Tiles of q4_K and q6_K take 73 to 158 % of it.
+/// Instructions of a warp for a step: a fixed part, a part for each 16 rows that are copied, and
+/// one for each 16 blocks of columns. Tiles of q4_K and q6_K take 73 to 158 % of it.
 struct step_issues {
     double fixed, rows, blocks;
 };
@@ -27,7 +27,7 @@ inline constexpr step_issues integer_step = {50, 45, 55};
 /// The counts for float weights, with two mma of f16, four of tf32 or one of fp8 in a group. An
 /// SM's tensor cores take the time of eight issues for each mma. For fp8, f32 takes over the sums
 /// after every fourth mma; by halves an mma of fp8 is two of f16 and five conversions.
-constexpr group_issues number_issues(format weights, const arch& a) {
+constexpr group_issues float_issues(format weights, const arch& a) {
     if (weights == format::fp8_e4m3) return {3, 1, fp8_by_halves(a) ? 2 * 8 + 5 + 2.0 : 8 + 2.0};
     const int mma = weights == format::f32 ? 4 : 2;
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
@@ -40,7 +40,7 @@ constexpr group_issues wgmma_issues(format_set weights) {
     return {0, 0, weights.has(format::fp8_e4m3) ? 4.0 : 8.0};
 }
 inline constexpr double decoding_issues = 150;
-inline constexpr double issues_per_cycle = 2.02;  ///< of an SM's warps: four at best
+inline constexpr double issues_per_cycle = 2.02;  ///< instructions of an SM in a cycle, 4 at best
 
 /// Columns that a matrix of the tensor meets. For experts, this assumes that the ids spread evenly.
 constexpr double columns_of_matrix(const product_problem& p) {
@@ -60,10 +60,10 @@ constexpr double matmul_us(const row& r, const product_problem& p, const arch& a
     const int warps = n.threads / warp_size, fragments = n.rows / mma_rows;
 
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
-    const bool warpgroups = by_warpgroups(n), numbers = has_numbers(p.needs.weights);
-    const group_issues of = warpgroups ? wgmma_issues(p.needs.weights)
-                            : numbers  ? number_issues(*p.needs.weights.begin(), a)
-                                       : integer_issues;
+    const bool warpgroups = by_warpgroups(n), float_weights = has_float_weights(p.needs.weights);
+    const group_issues of = warpgroups      ? wgmma_issues(p.needs.weights)
+                            : float_weights ? float_issues(*p.needs.weights.begin(), a)
+                                            : integer_issues;
     // Warpgroups multiply all columns of a tile, even those that the launch does not have.
     const double eights =
         warpgroups ? tiles * n.columns / mma_columns : units(columns, mma_columns);
@@ -73,7 +73,7 @@ constexpr double matmul_us(const row& r, const product_problem& p, const arch& a
     const double decoding = decodes(n, p.needs.weights) ? tiles * fragments * decoding_issues : 0;
     const double steps_of_tile = units(values, step_values(n, p.needs.weights));
     const double copying =
-        warpgroups || numbers
+        warpgroups || float_weights
             ? 0
             : tiles * steps_of_tile *
                   (integer_step.fixed + fragments * integer_step.rows +

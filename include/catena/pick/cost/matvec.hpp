@@ -6,17 +6,17 @@
 
 namespace CATENA_NAMESPACE::detail {
 
-/// How a launch is shared out: what its busiest SM has, and what a warp there has.
+/// The shares of a launch: that of its busiest SM, and that of a warp there.
 struct matvec_share {
     double weights = 0;  ///< bytes, padded to whole bands
-    double rows = 0;     ///< of all members
-    double blocks = 0;   ///< of the launch
-    double of_sm = 0;    ///< its share of the rows, 1 for all
-    double warps = 0;    ///< of a block
-    double groups = 0;   ///< that a warp has one after the other, in all blocks of its SM
-    double turns = 0;    ///< of a group: stages of the ring
-    double ahead = 0;    ///< the share of its stages that are filled before it waits for columns
-    double overlap = 0;  ///< the share of its blocks that start while the launch before it runs
+    double rows = 0;     ///< weight rows of all members
+    double blocks = 0;   ///< blocks of the launch
+    double of_sm = 0;    ///< the SM's share of the rows, 1: all of them
+    double warps = 0;    ///< warps of a block
+    double groups = 0;   ///< groups of rows of a warp, one after the other, in all blocks
+    double turns = 0;    ///< stages of the ring that a group takes
+    double ahead = 0;  ///< share of those stages that are filled before the warp waits for columns
+    double overlap = 0;  ///< share of the blocks that start while the launch before runs
 };
 
 /// Weight rows of a member that a launch goes over: a band takes its full time, even if its matrix
@@ -27,8 +27,8 @@ constexpr double filled_rows(const product_problem& p, int member, std::int32_t 
     return static_cast<double>(bands_of(m, band)) * band * static_cast<double>(times);
 }
 
-/// Blocks of the next launch that find room beside those of this one, for each of this one. Ids
-/// are there only after the wait: so nobody fetches experts ahead.
+/// Blocks of the next launch that find room beside those of this one, for each block of this one.
+/// Ids exist only after the wait, so no block fetches experts ahead.
 constexpr double overlap_of(const row& r, const product_problem& p, const arch& a, double blocks,
                             int width, bool in_turns) {
     if (!a.dependent_launch || in_turns || p.expert) return 0;
@@ -122,12 +122,13 @@ constexpr double column_bytes(const matvec_policy& n, const product_problem& p) 
     return static_cast<double>(activation_row_bytes(held, p.k));
 }
 
-/// From the logits of a token's experts to scores: two sums of a soft max, in which threads meet.
+/// The time from the logits of a token's experts to scores: two sums of a soft max, in which
+/// threads meet.
 constexpr double scores_us(const product_problem& p, const cost_constants& c) {
     return p.needs.stages.has(stage_kind::score) ? 2 * c.sum_us : 0;
 }
 
-/// What each block takes to find the expert at its place. A warp compares its lanes with each
+/// The time in which a block finds the expert at its place. A warp compares its lanes with each
 /// other, goes over all experts three times, and compares about 32 that are left. Predicted.
 constexpr double found_us(const product_problem& p, const cost_constants& c) {
     if (!routes(p)) return 0;
@@ -136,8 +137,8 @@ constexpr double found_us(const product_problem& p, const cost_constants& c) {
     return scores_us(p, c) + quads * ranked_quad_us;
 }
 
-/// From the end of the launch before until a block has its columns, or has made them: all blocks
-/// read the same bytes at once. Of experts the ids come first, or they are found.
+/// The time from the end of the launch before until a block has its columns, or has made them. All
+/// blocks read the same bytes at once. Blocks of experts first read the ids, or find the expert.
 constexpr double columns_us(const matvec_policy& n, const product_problem& p, const arch& a,
                             const matvec_share& has, const cost_constants& c) {
     const auto columns = static_cast<double>(block_columns(p));
@@ -153,8 +154,8 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
                                                : chunks * c.column_us);
 }
 
-/// The way of a warp, behind the columns: its own stalls and copies, and what all warps of its SM
-/// issue and read from shared memory.
+/// The time of a warp after the columns have arrived: its own stalls and copies, and the
+/// instructions and reads of shared memory of all warps of its SM.
 constexpr double warp_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                          const matvec_share& has, const cost_constants& c) {
     const matvec_policy& n = r.policy.matvec();
@@ -173,8 +174,8 @@ constexpr double warp_us(const row& r, const product_problem& p, const arch& a, 
     return own + groups * cycles / a.cycles_per_us;
 }
 
-/// How long one block goes over x and the weight of a norm, if it also writes the norm for later
-/// readers: it has the time of the launch.
+/// The time in which one block goes over x and the weight of a norm, twice if it also writes the
+/// norm for later readers. It works beside the other blocks.
 constexpr double norm_us(const matvec_policy& n, const product_problem& p) {
     if (n.placement == norm_placement::producer) return 0;
     const double turns =
@@ -183,8 +184,8 @@ constexpr double norm_us(const matvec_policy& n, const product_problem& p) {
            ((n.placement == norm_placement::deferred ? 1 : 2) * turns * memory_latency_us);
 }
 
-/// What is left to fill of a ring that has had a head start: copies of columns wait behind it. No
-/// ring of experts has one, since their ids come late.
+/// The time in which the rest of a ring is filled after a head start: copies of columns wait behind
+/// it. Rings of experts have no head start, since ids come late.
 constexpr double unfilled_us(const product_problem& p, const arch& a, const matvec_share& has,
                              double head_start_us) {
     const double ring = p.expert ? 0 : has.ahead * has.weights / a.bytes_per_us;
@@ -197,7 +198,7 @@ constexpr double slots_us(const product_problem& p, const arch& a) {
     return combined(p) ? (60 + 30 * static_cast<double>(slots_of(p))) / a.cycles_per_us : 0;
 }
 
-/// How long one block sorts all experts for later readers, while the others multiply.
+/// The time in which one block sorts all experts for later readers, while the others multiply.
 constexpr double sorted_us(const matvec_policy& n, const product_problem& p, double warps,
                            const cost_constants& c) {
     if (!routes(p)) return 0;

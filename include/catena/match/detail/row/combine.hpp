@@ -11,6 +11,10 @@ template <>
 struct stage_match<stage_kind::combine> : idle_match {
     static bool may_fit(const site& s) { return may_combine(s.view, s.view.node(s.node).src[0]); }
 
+    /// Rewrite ADD(SCALE(ADD(SLOTS(MUL(results, weights)), MUL(shared, SIGMOID(gate))), c),
+    /// residual) to add_residual(scale(combine(results, weights, shared, gate), c), residual),
+    /// where SLOTS is ADD(.., ADD(VIEW 0, VIEW 1), .., VIEW last) of a token's slots. Every part
+    /// but SLOTS may be missing. The sum of the slots may be the result of another launch.
     static obstacle take(const site& s, match& m) {
         const std::int32_t sum = m.reads[operand::x].tensor;
         m.experts = s.sums.whole(sum);
@@ -28,8 +32,8 @@ struct stage_match<stage_kind::combine> : idle_match {
     }
 
   private:
-    /// Does no step cover any node of the sum yet? The sum of the slots may be covered, by the
-    /// launch of the experts; it is left out then.
+    /// Are all nodes of the sum free, that is not covered by a step? If the launch of the experts
+    /// covers the sum of the slots, the slots are left out.
     static bool leave_covered(const site& s, combination& c) {
         const auto open = [&s](std::int32_t n) { return s.open(n); };
         const auto behind = c.nodes.begin() + static_cast<std::ptrdiff_t>(c.slot_nodes);

@@ -1,4 +1,4 @@
-// glu: a gated value, which begins a chain. gate: what is behind a norm, gated.
+// glu: a gated value, which begins a chain. gate: what a norm made, multiplied with f(gate).
 #pragma once
 
 #include "catena/match/detail/row/weight.hpp"
@@ -35,6 +35,9 @@ struct stage_match<stage_kind::glu> : idle_match {
         }
     }
 
+    /// Rewrite GLU(gate, x) and MUL(x, UNARY(gate)) to glu(gate, x), and MUL(x, gate) too if a
+    /// quantized matrix multiplies it. A chain whose value is f(gate) alone: rewrite UNARY(gate),
+    /// SQR(RELU(gate)) and CONT(gate) to glu(gate). A CONT between a UNARY and its gate goes, too.
     static obstacle take(const site& s, match& m) {
         const gated v = gathered_at(s.index, m.node);
         m.activation = s.view.nodes[m.node];
@@ -66,7 +69,8 @@ struct stage_match<stage_kind::gate> : idle_match {
         return !s.chain.has(stage_kind::mul_weight) || read_behind_scale_by(s, op::mul);
     }
 
-    /// A MUL by a function of a gate must be the only reader of the result so far.
+    /// Rewrite MUL(v, UNARY(gate)) and MUL(v, gate) to gate(v, gate). The MUL must be the only
+    /// reader of v.
     static obstacle take(const site& s, match& m) {
         const use u = s.index.only_reader(m.activation);
         if (u.node < 0 || s.index.kind(u.node) != op::mul) return {m.node, reason::ungated};

@@ -8,7 +8,8 @@
 
 namespace CATENA_NAMESPACE {
 
-/// The node of `m`, a norm, with its input and eps; its result is the value so far.
+/// Takes over the input and the eps of a norm, which is the node of `m`. The norm's result becomes
+/// the value so far.
 inline obstacle take_norm(const site& s, match& m, float& eps) {
     if (const obstacle f = node_fits(s.index, m.node, 1); f.found()) return f;
     const tensor& n = s.view.node(m.node);
@@ -40,6 +41,8 @@ struct norm_match : idle_match {
                (s.chain.has(stage_kind::mul_weight) || unweighted(s));
     }
 
+    /// Rewrite RMS_NORM(x) to rms_norm(x), and NORM(x) to layer_norm(x). A chain without a weight:
+    /// rewrite SCALE(RMS_NORM(x), c) to rms_norm(x) with norm_scale = c.
     static obstacle take(const site& s, match& m) {
         if (const obstacle f = take_norm(s, m, m.params.eps); f.found()) return f;
         m.take({Kind, m.node});
@@ -56,7 +59,9 @@ struct stage_match<stage_kind::layer_norm> : norm_match<stage_kind::layer_norm, 
 
 template <>
 struct stage_match<stage_kind::next_norm> : idle_match {
-    /// The sum goes on, and so does its norm: by the first RMS_NORM of it that fits.
+    /// Rewrite MUL(RMS_NORM(v), next_weight) to mul_next_weight(next_norm(v), next_weight), where v
+    /// is the sum of a norm and a residual. Others may read v, too. Of several such norms the first
+    /// that fits is taken.
     static obstacle take(const site& s, match& m) {
         const std::int32_t sum = m.activation;
         obstacle why{m.sum, reason::not_normed_again};

@@ -1,4 +1,4 @@
-// own: the node that computes one of the engine's own ops of the value so far.
+// own: a node that applies one of the engine's own ops to the value so far.
 #pragma once
 
 #include "catena/match/detail/row/stage.hpp"
@@ -10,7 +10,8 @@ template <>
 struct stage_match<stage_kind::own> : idle_match {
     static bool may_fit(const site& s) { return s.index.ops != nullptr; }
 
-    /// The node must be the only reader of the result so far.
+    /// Rewrite OWN(v) to own(v), where OWN is an op that the engine has declared
+    /// (match/own_ops.hpp). The node must be the only reader of v.
     static obstacle take(const site& s, match& m) {
         const use u = s.index.only_reader(m.activation);
         const own_call call = u.node < 0 ? own_call{} : own_op_at(s.index, u.node);

@@ -1,6 +1,6 @@
-// scale: the SCALE that a norm reads, or of one part of the sum that it reads. add_residual: the
-// ADD of that sum. join_residual: the ADD of a residual to a weighted norm, with a MUL of the sum
-// by a number in memory.
+// add_residual: the ADD whose sum a norm reads. scale: the SCALE that a norm reads, or the SCALE of
+// one part of that sum. join_residual: the ADD of a residual to a weighted norm, with a MUL of the
+// sum by a number in memory.
 #pragma once
 
 #include "catena/match/detail/row/weight.hpp"
@@ -11,9 +11,10 @@ template <>
 struct stage_match<stage_kind::add_residual> : idle_match {
     static bool may_fit(const site& s) { return s.reads_open(op::add); }
 
-    /// x is the result of an ADD of two tensors of its shape.
+    /// Rewrite ADD(x, residual), which the norm reads, to add_residual(x, residual). Both have the
+    /// shape of the sum.
     static obstacle take(const site& s, match& m) {
-        if (s.chain.has(stage_kind::combine)) return {};  // which finds it
+        if (s.chain.has(stage_kind::combine)) return {};  // the stage combine finds it
         const std::int32_t sum = m.reads[operand::x].tensor, add = s.index.position(sum);
         if (add < 0 || s.view.at(sum).kind != op::add) return {m.node, reason::no_residual};
         if (const obstacle f = node_fits(s.index, add, 2); f.found()) return f;
@@ -38,7 +39,7 @@ struct stage_match<stage_kind::scale> : idle_match {
     }
 
     static obstacle take(const site& s, match& m) {
-        if (s.chain.has(stage_kind::combine)) return {};  // which finds it
+        if (s.chain.has(stage_kind::combine)) return {};  // the stage combine finds it
         return s.chain.has(stage_kind::add_residual) ? take_of_part(s, m) : take_of_input(s, m);
     }
 
@@ -49,7 +50,8 @@ struct stage_match<stage_kind::scale> : idle_match {
         m.params.x_scale = by;
     }
 
-    /// One part of the sum may be scaled.
+    /// Rewrite ADD(SCALE(x, c), residual) to add_residual(scale(x, c), residual). Without a SCALE
+    /// the stage is left out.
     static obstacle take_of_part(const site& s, match& m) {
         const std::int32_t* parts = s.view.node(m.sum).src;
         for (const int i : {0, 1}) {
@@ -63,7 +65,8 @@ struct stage_match<stage_kind::scale> : idle_match {
         return {};
     }
 
-    /// The scaled rows go on as a sum does: others may read them too.
+    /// Rewrite SCALE(x, c), which the norm reads, to scale(x, c). Others may read the scaled rows,
+    /// too, as they may read a sum.
     static obstacle take_of_input(const site& s, match& m) {
         const std::int32_t x = m.reads[operand::x].tensor, scale = s.index.position(x);
         const number_of n = scale_at(s.index, scale);
@@ -77,8 +80,8 @@ struct stage_match<stage_kind::scale> : idle_match {
 
 template <>
 struct stage_match<stage_kind::join_residual> : idle_match {
-    /// Does no step cover the ADD yet (an epilogue may) and, if its sum, times a number or not,
-    /// should be normed again, does a norm read that?
+    /// Is the ADD free, that is not covered by a step such as an epilogue? If the chain has a
+    /// second norm, an RMS_NORM must read the sum, or the sum times a number.
     static bool may_fit(const site& s) {
         const use add = behind_scale(s);
         if (add.node < 0 || s.index.kind(add.node) != op::add || !s.open(add.node)) return false;
@@ -88,7 +91,8 @@ struct stage_match<stage_kind::join_residual> : idle_match {
         return !s.chain.has(stage_kind::next_norm) || s.index.read_by(sum, op::rms_norm);
     }
 
-    /// An ADD of a tensor of its shape must be the only reader of the result so far.
+    /// Rewrite ADD(v, residual) to join_residual(v, residual), and MUL(ADD(v, residual), factor) to
+    /// join_residual(v, residual, factor). The ADD must be the only reader of v.
     static obstacle take(const site& s, match& m) {
         const use u = s.index.only_reader(m.activation);
         if (u.node < 0 || u.slot > 1 || s.index.kind(u.node) != op::add)
@@ -112,7 +116,7 @@ struct stage_match<stage_kind::join_residual> : idle_match {
         m.activation = s.view.nodes[node];
     }
 
-    /// Takes over the MUL by a number in memory that alone reads the sum.
+    /// Takes over the MUL of the sum by one number in memory, if it is the sum's only reader.
     static void take_factor(const site& s, match& m) {
         const graph_index& g = s.index;
         const use u = g.only_reader(m.activation);

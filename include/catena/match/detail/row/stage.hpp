@@ -1,5 +1,9 @@
 // What a stage of a chain finds in a graph, as hooks that the matcher calls. A stage has a header
 // of its own, which specializes `stage_match` for its kind and defines the hooks that it needs.
+//
+// `Rewrite A to B` above a rule says which nodes A of the graph the rule takes over, and which
+// stage B of the launch replaces them. Names in capitals are ggml's ops, v is the value that the
+// stages before have made, and c is a number among the parameters of a node.
 #pragma once
 
 #include "catena/match/detail/match.hpp"
@@ -8,14 +12,14 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Where a chain is laid over a graph.
+/// The place of a graph at which a chain may fit.
 struct site {
     const graph_index& index;
     const graph_view& view;
     const pattern& chain;
     slot_sums& sums;
     std::int32_t node;          ///< position: a norm, or what may make a gated value
-    const std::int32_t* steps;  ///< of every node the step that covers it, or -1; null: none
+    const std::int32_t* steps;  ///< the step that covers each node, or -1; null: no steps yet
 
     bool open(std::int32_t position) const { return steps == nullptr || steps[position] < 0; }
 
@@ -38,7 +42,8 @@ struct site {
                same_shape(view.node(u.node), value);
     }
 
-    /// A leaf of one row that node `position` reads, and that node's result.
+    /// Why a kernel cannot read `leaf` as one row of the chain's length, or the result of node
+    /// `position`, which reads the leaf.
     obstacle vector_fits(const match& m, std::int32_t position, std::int32_t leaf) const {
         const tensor& w = view.at(leaf);
         const std::int64_t k = view.node(m.node).ne[0];
@@ -58,10 +63,11 @@ struct site {
 
 /// The hooks of a stage that asks for nothing.
 struct idle_match {
-    /// May the stage fit? Asked of every chain at every norm, so it looks at little.
+    /// May the stage fit? Every chain asks this at every norm, so the test looks at little.
     static bool may_fit(const site&) { return true; }
-    /// Takes over the nodes and operands of the stage. Called for the stage that makes the value,
-    /// then for those behind it, then for those before it, the nearest first.
+    /// Takes over the nodes and operands of the stage. The matcher calls it first for the stage
+    /// that makes the value, then for the stages behind that one, then for those before it, the
+    /// nearest first.
     static obstacle take(const site&, match&) { return {}; }
 };
 

@@ -7,7 +7,7 @@
 
 namespace CATENA_NAMESPACE {
 
-/// The MUL by the weight of a norm that was found. It must be the norm's only reader.
+/// The MUL of a norm by its weight. The MUL must be the norm's only reader.
 struct weighted {
     obstacle why;
     std::int32_t mul = -1, weight = no_tensor;
@@ -26,7 +26,8 @@ inline weighted weight_of(const site& s, const match& m) {
     return {{}, only.node, s.view.node(only.node).src[1 - only.slot]};
 }
 
-/// Takes over the SCALE that alone reads the norm, or what its weight made of it.
+/// Rewrite SCALE(v, c) to v with norm_scale = c, where v is a norm, weighted or not. The SCALE must
+/// be the only reader of v.
 inline void take_norm_scale(const site& s, match& m, stage_kind stage) {
     const std::int32_t scale = s.index.only_reader(m.activation).node;
     if (scale < 0 || engine_fuses(s.index, scale)) return;
@@ -40,7 +41,8 @@ inline void take_norm_scale(const site& s, match& m, stage_kind stage) {
     m.activation = result;
 }
 
-/// The only reader of the result of the one op that reads the norm.
+/// The reader behind the norm's only reader, which is its MUL or SCALE: the only reader of that
+/// node's result.
 inline use behind_scale(const site& s) {
     const use scale = s.index.only_reader(s.view.nodes[s.node]);
     return scale.node < 0 ? use{} : s.index.only_reader(s.view.nodes[scale.node]);
@@ -52,6 +54,8 @@ inline bool read_behind_scale_by(const site& s, op kind) {
 
 template <>
 struct stage_match<stage_kind::mul_weight> : idle_match {
+    /// Rewrite MUL(v, weight) to mul_weight(v, weight), and SCALE(MUL(v, weight), c) to that with
+    /// norm_scale = c. v is the norm.
     static obstacle take(const site& s, match& m) {
         const weighted w = weight_of(s, m);
         if (w.why.found()) return w.why;
@@ -68,7 +72,7 @@ template <>
 struct stage_match<stage_kind::add_bias> : idle_match {
     static bool may_fit(const site& s) { return read_behind_scale_by(s, op::add); }
 
-    /// The ADD must be the only reader of the result so far.
+    /// Rewrite ADD(v, bias) to add_bias(v, bias). The ADD must be the only reader of v.
     static obstacle take(const site& s, match& m) {
         const use u = s.index.only_reader(m.activation);
         if (u.node < 0 || u.slot > 1 || s.index.kind(u.node) != op::add)

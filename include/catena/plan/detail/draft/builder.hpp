@@ -166,8 +166,8 @@ class plan_builder {
         const tensor& t = view_.node(node);
         if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return;
         const format weight = weight_type(view_, node);
-        const bool numbers = is_number(weight) && g_.constant(t.src[0]);
-        if (!numbers && info(weight).role != format_role::weight) return;
+        const bool float_weights = is_float(weight) && g_.constant(t.src[0]);
+        if (!float_weights && info(weight).role != format_role::weight) return;
         left_over why{{node, reason::no_chain}, {}};
         const std::int32_t value = value_behind(view_, t.src[1]);
         const bool few = left_at(value) < readers_together;
@@ -243,7 +243,8 @@ class plan_builder {
         };
         const auto elsewhere = [](const reader& r) { return !r.servable(); };
         const auto as_it_is = [](const reader& r) { return r.float_weight(); };
-        const bool by_others = !by_engine && (m.f32_needed || any(elsewhere));  // than numbers
+        const bool by_others =
+            !by_engine && (m.f32_needed || any(elsewhere));  // than float weights
         m.f32_needed = by_others || (!by_engine && any(as_it_is));
         if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))

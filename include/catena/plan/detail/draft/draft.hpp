@@ -22,8 +22,8 @@ namespace CATENA_NAMESPACE {
 struct shared_activation {
     std::int32_t chain = -1;  ///< index into the table's chains
     match found;
-    std::int32_t made_by = -1;  ///< step; -1: the engine's
-    format_set layouts;         ///< in which it is quantized
+    std::int32_t made_by = -1;  ///< step that makes it; -1: the engine does
+    format_set layouts;         ///< layouts in which it is quantized
     obstacle norm_apart;        ///< why a step of its own makes its norm, not its readers'
 
     shared_activation(std::int32_t listed_by, match&& m, std::int32_t maker, format_set in)
@@ -33,7 +33,7 @@ struct shared_activation {
 /// One output of a group's step.
 struct drafted_output {
     output what;
-    std::int32_t makes = -1;  ///< the activation that it is, quantized by the epilogue
+    std::int32_t makes = -1;  ///< activation that the epilogue quantizes, or -1
 
     explicit drafted_output(const output& o) : what(o) {}
 };
@@ -49,12 +49,12 @@ inline void run_by(step& s, const picked& p) {
 
 struct draft {
     const graph_index& g;
-    slot_map slots;  ///< of the workspace
+    slot_map slots;  ///< slots of the workspace
     schedule accepted;
-    trial_step trial;                        ///< of the step that is tried: the last of `steps`
+    trial_step trial;                        ///< the step that is tried, the last one of `steps`
     std::vector<step> steps;                 ///< parallel to accepted.steps()
-    std::vector<std::int32_t> first_output;  ///< the same: of a group, into outputs
-    std::vector<drafted_output> outputs;     ///< one step's stand together, in launch order
+    std::vector<std::int32_t> first_output;  ///< parallel to steps: first index into outputs
+    std::vector<drafted_output> outputs;  ///< outputs, those of one step together, in launch order
     std::vector<shared_activation> activations;
     std::unordered_map<std::int32_t, std::int32_t> routed;  ///< the routing of a group's step, by
                                                             ///< its place among accepted steps

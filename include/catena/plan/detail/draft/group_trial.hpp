@@ -69,7 +69,7 @@ class group_trial {
         return opened;
     }
 
-    /// What the step quantizes, taken from it.
+    /// Hands over the values that the step quantizes.
     std::vector<made_value> take_values() { return std::exchange(values_, {}); }
 
   private:
@@ -82,9 +82,10 @@ class group_trial {
     weigher& weigh_;
     std::vector<made_value> values_;
 
-    static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
+    /// The answers to a trial that are not the node which forbids it.
+    static constexpr std::int32_t joined = -1, unserved = -2;
 
-    /// Does the step read, in place of what a CONT would copy, what that copies?
+    /// Does the step read the source of a CONT in place of the CONT's result?
     bool reads_what_is_copied(const step& s) const {
         const match& m = draft_.activations[static_cast<std::size_t>(s.chain)].found;
         return m.copies() && draft_.trial.has(m.node);

@@ -48,7 +48,7 @@ class head_planner {
     rejection nearest_;
     std::unordered_set<std::int32_t> tried_;
 
-    /// All of them; else without the first, or the last, and so on.
+    /// Tries a step of all values, then steps without the first or the last value, and so on.
     obstacle try_all(const std::vector<head_chain>& all) {
         obstacle first;
         for (std::size_t count = all.size(); count > 0; --count)
@@ -106,7 +106,7 @@ class head_planner {
         return {};
     }
 
-    /// As a plan reports it: by the first value.
+    /// The match that a plan reports for the values: that of the first one.
     match as_match(std::vector<head_chain>&& some, stage_set stages) const {
         match m;
         const head_chain& first = some.front();

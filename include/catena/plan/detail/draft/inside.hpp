@@ -18,8 +18,8 @@ namespace CATENA_NAMESPACE {
 struct inside_scope {
     bool norm = false;           ///< the activation is a norm, not a value that is quantized
     bool float_weights = false;  ///< float weights read the norm, and are held
-    format_set weights;          ///< of the matvecs that make their activation
-    format_set written;
+    format_set weights;          ///< weights of the matvecs that make their activation
+    format_set written;          ///< formats in which the launch writes the norm
 
     bool holds(const reader& r) const {
         return float_weights

@@ -44,10 +44,10 @@ inline std::uint64_t hash(const problem& p) {
 struct lone_matmul {
     op kind = op::none;
     format type = format::unknown;
-    int alignment = 0;                          ///< of the weight
-    format_set layouts;                         ///< in which it may read its activation
+    int alignment = 0;                          ///< alignment of the weight
+    format_set layouts;                         ///< layouts in which it may read its activation
     std::int64_t k = 0, rows = 0, experts = 0;  ///< the weight's shape
-    std::int64_t values = 0;                    ///< of the activation
+    std::int64_t values = 0;                    ///< elements of the activation
     std::int64_t slots = 0, tokens = 0;         ///< the shape of the ids; tokens of each matrix
 
     lone_matmul(const graph_view& view, const tensor& t, format_set allowed) {

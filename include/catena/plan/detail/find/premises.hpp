@@ -15,11 +15,11 @@ struct premises {
     row_index rows;
     options asked;
     std::vector<family> families;
-    std::int32_t heads = -1;           ///< the chain of launches of heads; -1: there is none
-    std::int32_t routing = -1;         ///< that of launches of routing
-    std::int32_t routed_experts = -1;  ///< that of launches of experts that route their token
+    std::int32_t heads = -1;           ///< chain of launches of heads, or -1
+    std::int32_t routing = -1;         ///< chain of launches of routing, or -1
+    std::int32_t routed_experts = -1;  ///< chain of launches of experts that route, or -1
     format_set norms_inside;           ///< weights of the matvecs that make their activation
-    int norm_columns = 0;              ///< the most columns of theirs
+    int norm_columns = 0;              ///< most columns of those matvecs
 
     premises(const table& given, const options& o)
         : rows(given), asked(o), families(families_of(rows.rows(), o)) {

@@ -57,8 +57,8 @@ class reader_judge {
         format_set layouts = chain.activations;
         const bool plain = r.float_weight();
         if (plain)
-            layouts.bits &= layouts_of_numbers(m, r).bits;
-        else if (is_number(r.weight))
+            layouts.bits &= layouts_of_floats(m, r).bits;
+        else if (is_float(r.weight))
             layouts.bits &= format_set::of(format::fp8_group).bits;
         else if (view_.at(t.src[1]).ne[0] != m.quant_k)  // a matmul's layouts depend on the rows
             layouts.bits &= format_set::of(format::q8_1).bits;
@@ -77,7 +77,7 @@ class reader_judge {
                       static_cast<std::int64_t>(percent + 0.5f)};
             last = {r.left, {}};
         } else if (const obstacle f = detail::check_rounding(t, r.weight);
-                   is_number(r.weight) && how.kind == skeleton::matmul && f.found()) {
+                   is_float(r.weight) && how.kind == skeleton::matmul && f.found()) {
             r.left = {r.node, f.why, f.have, f.need};
             last = {r.left, {}};
         } else if (plain && base_alignment(view_.at(t.src[1])) < 16) {
@@ -91,14 +91,14 @@ class reader_judge {
         }
     }
 
-    /// Where matmuls would read several layouts, all of them could read bf16, or all int8. What
-    /// takes least time is chosen, with the writing of the value.
+    /// If matmuls would read several layouts, all of them could read bf16, or all int8. The layouts
+    /// that take the least time, writing the value included, are chosen.
     void agree(const pattern& chain, match& m) {
         if (m.layouts().size() < 2 || known_.asked.pick.same_bits) return;
         matmuls_.clear();
         std::vector<format> best;
         for (reader& r : m.readers) {
-            if (!r.servable() || r.served_by != skeleton::matmul || is_number(r.weight)) continue;
+            if (!r.servable() || r.served_by != skeleton::matmul || is_float(r.weight)) continue;
             matmuls_.push_back(&r);
             best.push_back(r.layout);
         }
@@ -142,9 +142,9 @@ class reader_judge {
         return catena::verdict_on(t, choices_.lone_problem(r.node, how.kind, how.layout));
     }
 
-    /// In which layouts a reader of f32 may read the value: rounded to its weights' type too,
-    /// unless other readers want other rows.
-    format_set layouts_of_numbers(const match& m, const reader& r) const {
+    /// The layouts in which a reader of f32 may read the value. It may be rounded to the weights'
+    /// type, unless other readers want rows of another length.
+    format_set layouts_of_floats(const match& m, const reader& r) const {
         const format_set plain = format_set::of(format::f32);
         const std::int64_t length = view_.at(view_.node(r.node).src[1]).ne[0];
         const format rounded = warpgroup_layout(r.weight);
@@ -158,7 +158,7 @@ class reader_judge {
     /// if rounding it in a step of its own takes longer than it saves.
     void weigh_rounding(match& m) {
         const auto rounded = [](const reader& r) {
-            return r.servable() && is_number(r.weight) && in_mma_blocks(r.layout);
+            return r.servable() && is_float(r.weight) && in_mma_blocks(r.layout);
         };
         const format_set all = m.layouts();
         format_set others;            // that are there anyway
@@ -224,8 +224,8 @@ class reader_judge {
         return false;
     }
 
-    /// What the launches of matmuls_ take in the layouts that they have now, and the step that
-    /// writes those.
+    /// The time of the launches of matmuls_ with their present layouts, and of the step that writes
+    /// these layouts.
     expected_time time_of(const pattern& chain, const match& m) {
         expected_time all;
         const auto add = [&](const auto& p) { all += choices_.time(p); };

@@ -45,7 +45,7 @@ inline int row_alignment(const graph_view& view, const row_operand& o, const ten
     return static_cast<int>(bits & (~bits + 1));
 }
 
-/// What the row step of a match must compute; `layouts`: those in which it quantizes.
+/// The problem of the row step of a match. `layouts` are those in which the step quantizes.
 inline row_problem problem_of(const graph_view& view, const match& m, format_set layouts) {
     row_problem p;
     p.needs.stages = m.stages;

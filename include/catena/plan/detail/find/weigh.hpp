@@ -128,14 +128,14 @@ class weigher {
     obstacle weighed_inside(const match& m, const product_problem& inside) {
         const picked in = rows_.pick(inside);
         if (in.row < 0) return {m.node, reason::no_norm_inside};
-        const bool numbers = has_numbers(inside.needs.weights);
+        const bool float_weights = has_float_weights(inside.needs.weights);
         product_problem group = inside;
         group.needs.stages = {};
         group.needs.emits = {};
-        group.needs.activation = numbers ? format::f32 : format::q8_1;
+        group.needs.activation = float_weights ? format::f32 : format::q8_1;
         const picked behind = rows_.pick(group);
         row_problem made = problem_of(view_, m, m.layouts());
-        if (numbers) made.needs.emits = made.needs.emits | format::f32;
+        if (float_weights) made.needs.emits = made.needs.emits | format::f32;
         const picked row = rows_.pick(made);
         if (behind.row < 0 || row.row < 0) return {};
         const auto [inside_us, apart_us] =

@@ -12,10 +12,10 @@
 
 namespace CATENA_NAMESPACE {
 
-/// What a node of a step really does to memory: less than the engine's node would.
+/// The reads and writes that a node of a step really makes: fewer than the engine's node makes.
 struct covered_node {
     std::int32_t node = -1;
-    bool elided = false;  ///< its result is not written
+    bool elided = false;  ///< the result is not written
     /// Bit s: source s comes from the step itself or from the workspace.
     std::uint32_t internal = 0;
     std::uint32_t by_element = 0;  ///< bit s: the thread that reads an element of source s is the
@@ -32,7 +32,7 @@ struct trial_step {
     /// Positions between which it may launch, both included: there the slots of the workspace that
     /// it touches are its activations' alone.
     std::int32_t from = 0, until = graph_index::forever;
-    std::vector<covered_node> nodes;  ///< in node order within each output
+    std::vector<covered_node> nodes;  ///< outputs one after the other, each in node order
 
     bool has(std::int32_t node) const {
         return std::any_of(nodes.begin(), nodes.end(),
@@ -62,11 +62,11 @@ class schedule {
     }
 
     bool covered(std::int32_t node) const { return action_[at(node)] >= 0; }
-    /// For every node the step that covers it, or -1.
+    /// The step that covers each node, or -1.
     const std::int32_t* actions() const { return action_.data(); }
 
-    /// The first node that forbids step `m`, or -1: it is legal. Its nodes before `first` are known
-    /// to be.
+    /// The first node that forbids step `m`; -1: the step is legal. Nodes of the step before
+    /// `first` are known to be legal.
     std::int32_t blocker(const trial_step& m, std::size_t first = 0) {
         for (const covered_node& c : m.nodes) marks_[at(c.node)] |= tried;
         const std::int32_t found = blocker_from(m, first);
@@ -126,10 +126,11 @@ class schedule {
     std::size_t covered_nodes() const { return nodes_.size(); }
 
   private:
-    /// What there is at a position: a node that acts, one of the step that is looked at, steps.
+    /// Marks of a position: its node acts, its node is of the step that is tried, steps launch
+    /// there.
     enum mark : std::uint8_t { acts = 1, tried = 2, launches = 4 };
 
-    /// What an action reads and writes outside its step.
+    /// The reads and the write of a node outside its step.
     struct footprint {
         covered_node of;
         std::int32_t written = no_tensor;
@@ -150,14 +151,14 @@ class schedule {
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-    /// What the node at a position does, as the engine's or in its step.
+    /// The reads and writes of the node at a position, in its step or in the engine.
     covered_node action(std::int32_t position) const {
         covered_node by_engine;
         by_engine.node = position;
         return covered(position) ? nodes_[at(action_[at(position)])] : by_engine;
     }
 
-    /// What `c` touches outside its step.
+    /// Sets `out` to the footprint of `c`.
     void touched_by(const covered_node& c, footprint& out) const {
         out.of = c;
         out.written = c.elided ? no_tensor : g_.view.nodes[c.node];
@@ -193,8 +194,8 @@ class schedule {
         touching_ = 0;
     }
 
-    /// What a node of the step that is looked at touches, put behind those of the nodes before it;
-    /// null: nothing.
+    /// The footprint of a node of the step that is tried, stored behind those of earlier nodes;
+    /// null if it is empty.
     const footprint* touching(const covered_node& c) {
         footprint& f = touched_[touching_];
         touched_by(c, f);

@@ -26,8 +26,8 @@ class slot_map {
         std::int32_t stream = 0;
         std::int32_t from = 0, until = 0;  ///< positions, both included
         std::int32_t readers = 0;
-        format_set layouts;                 ///< in which they may read it
-        std::int64_t small = 0, large = 0;  ///< bytes in one layout; in one of 16-bit numbers
+        format_set layouts;                 ///< layouts that the readers may ask for
+        std::int64_t small = 0, large = 0;  ///< bytes in a layout of int8, and of 16-bit floats
         std::int32_t slot = -1;
         format_set written;  ///< layouts of a plan: several steps may quantize the same value
 

@@ -37,10 +37,10 @@ inline value slot_of(const value& all, std::int64_t k, std::int64_t slots, std::
                           one.shape()));
 }
 
-/// In place of ids: part i of an activation reads matrix i.
+/// The hash that stands for missing ids: part i of an activation reads matrix i.
 inline constexpr std::uint64_t own_number = 1;
 
-/// The rows of a weight times an activation; of experts, of the matrix that each id picks.
+/// The rows of a weight times an activation. With experts each id picks a matrix.
 struct multiplied {
     std::uint64_t weight = 0;  ///< address
     std::int64_t row_bytes = 0, k = 0, rows = 0, experts = 0, expert_bytes = 0;
@@ -103,7 +103,7 @@ class engine_order {
     /// Writes: 0 is memory as it was; then a result for each node, then scratch for each.
     std::vector<written> writes;
     std::vector<std::uint64_t> seen;       ///< what each source of an engine's node found
-    std::vector<std::int32_t> first_seen;  ///< per node, and one past
+    std::vector<std::int32_t> first_seen;  ///< index into seen for each node, and the end
 
     bool acts(std::int32_t i) const {
         const tensor& t = view_.node(i);
@@ -138,8 +138,8 @@ class engine_order {
         return runs == 1 ? only : all | std::uint64_t{1} << 63;
     }
 
-    /// What the engine leaves behind where it runs a node: the result, and scratch in what was set
-    /// aside behind that.
+    /// Writes what the engine's node leaves in memory: its result, and scratch in the bytes that
+    /// were set aside behind the result.
     void store(memory& m, std::int32_t i) const {
         const region& own = regions_[at(view_.nodes[i])];
         m.store(scratch_behind(own, view_.node(i)), static_cast<memory::write>(scratch(i)));
@@ -171,7 +171,7 @@ class engine_order {
         return out;
     }
 
-    memory left;  ///< as the engine's order leaves it
+    memory left;  ///< memory after the nodes in the engine's order
 
   private:
     const graph_view& view_;

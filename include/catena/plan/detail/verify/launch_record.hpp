@@ -18,7 +18,7 @@ struct slot_content {
     std::uint64_t begin = 0, end = 0;  ///< bytes of the workspace
     value what;
     format layout = format::unknown;
-    std::int64_t k = 0, rows = 0;  ///< elements of a row, and rows, as they were quantized
+    std::int64_t k = 0, rows = 0;  ///< elements of a row, and rows, of the quantized value
     std::int32_t stream = 0;
 };
 
@@ -26,8 +26,7 @@ struct slot_content {
 struct touched {
     region where;
     const char* name = "";
-    bool by_element = false;  ///< a result that goes with it has its threads: each reads an element
-                              ///< before it writes that of the result
+    bool by_element = false;  ///< each thread reads an element before it writes that of a result
 };
 
 struct result_of_step {

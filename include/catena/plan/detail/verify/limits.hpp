@@ -176,8 +176,8 @@ inline fault beyond(const step& s, const row& r, const route_args& a) {
     return rules.broken;
 }
 
-/// What a member's matrices are: in the tensor's bytes, behind the matrices that ids pick, with
-/// scales for whole pieces of its rows.
+/// A member's matrices lie within the bytes of its tensor, its rows have whole blocks, and its
+/// scales are those of whole pieces of the rows.
 template <class Args>
 void limit_member(launch_rules& rules, const Args& a, const matvec_member& m,
                   std::int64_t scale_unit) {

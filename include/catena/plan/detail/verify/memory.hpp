@@ -14,8 +14,8 @@
 
 namespace CATENA_NAMESPACE::proof {
 
-/// In which dimensions of a value one element stands for many. Neighboring dimensions alike are
-/// one.
+/// The dimensions of a value in which one element stands for many. Neighboring dimensions that are
+/// alike count as one.
 class spreading {
   public:
     void add(std::int64_t count, bool repeated) {
@@ -213,8 +213,8 @@ class weight_bytes {
 struct written {
     value what;
     region where;
-    std::int64_t half = 0;         ///< of a matmul's result: elements of half a row; 0: of none
-    std::uint64_t halves[2] = {};  ///< hashes of what the halves of its rows hold
+    std::int64_t half = 0;  ///< elements of half a row, for a matmul's result; 0: another result
+    std::uint64_t halves[2] = {};  ///< hashes of the two halves of the rows
 
     /// The first or the second half of each row; of rows that lie one after the other.
     region half_of_rows(int which) const {
@@ -226,7 +226,7 @@ struct written {
 
 class memory {
   public:
-    /// Which write a byte is of: index into the writes; 0: none, it was there before.
+    /// The write that a byte comes from: an index into the writes; 0: the byte was there before.
     using write = std::int32_t;
 
     /// `bounds`: where regions that are written, or may be, begin or end, in any order and number.
@@ -279,7 +279,7 @@ class memory {
     }
 };
 
-/// What lies in a region, each element once.
+/// The value in a region, each element once.
 inline value read_once(const memory& m, const std::vector<written>& writes, const region& r) {
     int runs = 0;
     memory::write only = 0;
@@ -300,7 +300,7 @@ inline value read_once(const memory& m, const std::vector<written>& writes, cons
                           r.end - r.begin, r.shape()));
 }
 
-/// What one who reads a region finds there.
+/// The value that a reader of a region finds.
 inline value read(const memory& m, const std::vector<written>& writes, const region& r) {
     return r.repeats().of(read_once(m, writes, r));
 }

@@ -12,12 +12,12 @@
 
 namespace CATENA_NAMESPACE::proof {
 
-/// What a hash is of.
+/// The kind of value that a hash stands for.
 enum class term : std::uint64_t {
     initial = 1,  ///< memory before the graph runs
-    made,         ///< by a node of the engine
+    made,         ///< the result of a node of the engine
     scratch,      ///< what such a node leaves behind its result
-    part,         ///< of another value, by offset and shape
+    part,         ///< a part of another value, by offset and shape
     pieces,       ///< memory that several nodes wrote
     number,
     spread,  ///< repeated over some dimensions
@@ -107,7 +107,7 @@ inline value turned(const value& v, const rotation& by, std::int64_t k, std::int
     return single(h);
 }
 
-/// What was in a cache, with the rows of a value in place of those that `ids` name, a value.
+/// The value of a cache in which the rows of a value have replaced those that `ids` name.
 inline value stored(const value& before, const value& rows, format type, std::uint64_t ids,
                     bool of_64_bits) {
     return single(hash_of(term::stored, before.hash, rows.hash, type, ids, of_64_bits));

@@ -67,7 +67,7 @@ class verifier {
     }
 
   private:
-    /// Where the proof takes the workspace to be: no tensor lies there.
+    /// The address that the proof gives the workspace: no tensor lies there.
     static constexpr std::uint64_t workspace_at = std::uint64_t{1} << 62;
 
     const graph_view& view_;

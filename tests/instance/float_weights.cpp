@@ -1,4 +1,4 @@
-// The inner product of numbers: every plain format, policies that no table has.
+// The inner product of float weights: every plain format, policies that no table has.
 #include "order.hpp"
 #include "sampled.hpp"
 
@@ -34,7 +34,7 @@ constexpr matvec_policy shared_columns = {.threads = 64,
 
 }  // namespace
 
-TEST_CASE("A matvec of numbers stands every case with the same bits, whatever its policy") {
+TEST_CASE("A matvec of float weights stands every case with the same bits, whatever its policy") {
     constexpr product_computation c = {
         .kind = skeleton::matvec,
         .activation = format::f32,

@@ -1,4 +1,4 @@
-// Refused with: catena: experts that their own launch chooses read q8_1: numbers and fp8 stand
+// Refused with: catena: experts that their own launch chooses read q8_1: float weights stand
 // behind no choose
 #include "violation.hpp"
 

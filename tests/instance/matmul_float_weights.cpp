@@ -1,5 +1,5 @@
-// The matmul of numbers: every type under policies at the edges of what a body takes, the bits of
-// all of them, and what rounding to the weights' type does to an activation.
+// The matmul of float weights: every type under policies at the edges of what a body takes, the
+// bits of all of them, and what rounding to the weights' type does to an activation.
 #include "edge_tiles.hpp"
 #include "sampled.hpp"
 
@@ -79,7 +79,7 @@ bool holds(float magnitude) {
 
 }  // namespace
 
-TEST_CASE("A matmul of numbers stands every case, and all its policies give the same bits") {
+TEST_CASE("A matmul of float weights stands every case, and all its policies give the same bits") {
     stands_every_policy<format::f16>();
     stands_every_policy<format::bf16>();
     stands_every_policy<format::f32>();
@@ -90,7 +90,7 @@ TEST_CASE("A matmul by warpgroups stands every case, and all its policies give t
     stands_every_warpgroup<format::bf16>();
 }
 
-TEST_CASE("A matmul of several types of numbers rounds its activation for each") {
+TEST_CASE("A matmul of several types of float weights rounds its activation for each") {
     constexpr product_computation c = tiles<format::f16, format::bf16>;
     sweep(made<c, plain>(), nullptr, sampled);
 }
@@ -103,7 +103,7 @@ TEST_CASE(
     CHECK(holds<format::f32>(6e4f));
 }
 
-TEST_CASE("Only a matmul of numbers has the bits of a device's tensor cores") {
+TEST_CASE("Only a matmul of float weights has the bits of a device's tensor cores") {
     CHECK(bits_of_device(tiles<format::f16>));
     CHECK(bits_of_device(of_halves<format::f16>));
     CHECK(

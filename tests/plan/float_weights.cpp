@@ -1,4 +1,4 @@
-// Matmuls of weights that are numbers: they read a value's f32 where it lies, beside quantized ones
+// Matmuls of float weights: they read a value's f32 where it lies, beside quantized ones
 // or alone.
 #include "cases.hpp"
 
@@ -47,7 +47,7 @@ struct prompt_case {
 }  // namespace
 
 TEST_CASE("a router reads the f32 that the norm writes beside the activation of the experts",
-          "[plan][numbers]") {
+          "[plan][float_weights]") {
     norm_case c;
     const id router = c.g.matmul(format::f32, 8, c.mul);
     c.g.matmul(format::f16, 1, c.mul);
@@ -63,8 +63,8 @@ TEST_CASE("a router reads the f32 that the norm writes beside the activation of 
     CHECK(p.workspace_bytes() > 0);
 }
 
-TEST_CASE("a norm that only numbers are multiplied with is one step, and needs no workspace",
-          "[plan][numbers]") {
+TEST_CASE("a norm that only float weights are multiplied with is one step, and needs no workspace",
+          "[plan][float_weights]") {
     norm_case c;
     c.g.matmul(format::f16, 64, c.mul);
     c.g.matmul(format::f16, 32, c.mul);
@@ -74,7 +74,8 @@ TEST_CASE("a norm that only numbers are multiplied with is one step, and needs n
     CHECK(p.explain().chains[0].name == "norm.f32_f16");
 }
 
-TEST_CASE("numbers are multiplied with a value of the engine's where it lies", "[plan][numbers]") {
+TEST_CASE("float weights are multiplied with a value of the engine's where it lies",
+          "[plan][float_weights]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512, 3})});
     g.matmul(format::f32, 8, x);
@@ -89,7 +90,8 @@ TEST_CASE("numbers are multiplied with a value of the engine's where it lies", "
     CHECK(p.explain().chains[0].made_by == -1);
 }
 
-TEST_CASE("a value of the engine's is quantized for those who want that alone", "[plan][numbers]") {
+TEST_CASE("a value of the engine's is quantized for those who want that alone",
+          "[plan][float_weights]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512})});
     g.matmul(format::f32, 8, x);
@@ -100,7 +102,7 @@ TEST_CASE("a value of the engine's is quantized for those who want that alone", 
     CHECK(p.steps()[1].what.row().needs.emits == format_set::of(format::q8_1));
 }
 
-TEST_CASE("sums and activations in f32 are what may be asked for", "[plan][numbers]") {
+TEST_CASE("sums and activations in f32 are what may be asked for", "[plan][float_weights]") {
     norm_case c;
     const id first = c.g.matmul(format::f16, 64, c.mul);
     c.g[first].params[0] = c.g[first].params[3] = 10;
@@ -110,7 +112,7 @@ TEST_CASE("sums and activations in f32 are what may be asked for", "[plan][numbe
     CHECK(left_why(p, 3) == reason::precision);
 }
 
-TEST_CASE("a result that lies over the f32 which the step reads is left", "[plan][numbers]") {
+TEST_CASE("a result that lies over the f32 which the step reads is left", "[plan][float_weights]") {
     norm_case c;
     const id q = c.g.matmul(format::f16, 64, c.mul);
     const id k = c.g.matmul(format::f16, 64, c.mul);
@@ -130,7 +132,7 @@ TEST_CASE("a result that lies over the f32 which the step reads is left", "[plan
     }
 }
 
-TEST_CASE("a member does not pass a node that overwrites what it reads", "[plan][numbers]") {
+TEST_CASE("a member does not pass a node that overwrites what it reads", "[plan][float_weights]") {
     norm_case c;
     const id q = c.g.matmul(format::f16, 512, c.mul);
     c.g.share(c.g.other({q}), c.mul);  // the engine's, over the norm's value
@@ -138,7 +140,8 @@ TEST_CASE("a member does not pass a node that overwrites what it reads", "[plan]
     CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2, 4: 4");
 }
 
-TEST_CASE("columns that do not all begin at 16 bytes are left to the engine", "[plan][numbers]") {
+TEST_CASE("columns that do not all begin at 16 bytes are left to the engine",
+          "[plan][float_weights]") {
     graph_builder g;
     const id x = g.input(format::f32, {512, 2});
     g.matmul(format::f16, 8, x);
@@ -148,7 +151,8 @@ TEST_CASE("columns that do not all begin at 16 bytes are left to the engine", "[
     CHECK(left_why(p, 0) == reason::activation_unaligned);
 }
 
-TEST_CASE("f32 that no kernel can load by 16 bytes is left to the engine", "[plan][numbers]") {
+TEST_CASE("f32 that no kernel can load by 16 bytes is left to the engine",
+          "[plan][float_weights]") {
     graph_builder g;
     const id x = g.input(format::f32, {512});
     g.matmul(format::f16, 8, x);
@@ -159,7 +163,7 @@ TEST_CASE("f32 that no kernel can load by 16 bytes is left to the engine", "[pla
     CHECK(left_why(p, 0) == reason::activation_unaligned);
 }
 
-TEST_CASE("products of what the graph makes are the engine's", "[plan][numbers]") {
+TEST_CASE("products of what the graph makes are the engine's", "[plan][float_weights]") {
     graph_builder g;
     const id q = g.other({g.input(format::f32, {64, 2})});
     g.mul_mat(g.input(format::f16, {64, 32}), q);  // a cache
@@ -168,7 +172,8 @@ TEST_CASE("products of what the graph makes are the engine's", "[plan][numbers]"
     CHECK(left_why(p, 1) == reason::none);
 }
 
-TEST_CASE("expert matrices of numbers pick the rows that the ids say", "[plan][numbers]") {
+TEST_CASE("expert matrices of float weights pick the rows that the ids say",
+          "[plan][float_weights]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512, 1, 2})});
     const id ids = g.input(format::i32, {4, 2});
@@ -181,7 +186,7 @@ TEST_CASE("expert matrices of numbers pick the rows that the ids say", "[plan][n
     CHECK(a.x_slots == 1);
 }
 
-TEST_CASE("the order that is asked for puts numbers beside numbers", "[plan][numbers]") {
+TEST_CASE("the order that is asked for puts numbers beside numbers", "[plan][float_weights]") {
     norm_case c;
     c.g.matmul(format::f32, 8, c.mul);
     c.g.matmul(format::q4_K, 64, c.mul);
@@ -192,8 +197,8 @@ TEST_CASE("the order that is asked for puts numbers beside numbers", "[plan][num
     CHECK(o.order == std::vector<std::int32_t>{0, 1, 2, 5, 3, 6, 4});
 }
 
-TEST_CASE("from 9 columns on numbers are multiplied in tiles, a launch for each type",
-          "[plan][numbers]") {
+TEST_CASE("from 9 columns on float weights are multiplied in tiles, a launch for each type",
+          "[plan][float_weights]") {
     for (const std::int64_t columns : {4, 9}) {
         prompt_case c(columns);
         c.g.matmul(format::f16, 64, c.mul);
@@ -218,7 +223,8 @@ TEST_CASE("from 9 columns on numbers are multiplied in tiles, a launch for each 
     }
 }
 
-TEST_CASE("many tokens multiply expert matrices of numbers in tiles", "[plan][numbers]") {
+TEST_CASE("many tokens multiply expert matrices of float weights in tiles",
+          "[plan][float_weights]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512, 1, 9})});
     const id ids = g.input(format::i32, {4, 9});
@@ -234,7 +240,7 @@ TEST_CASE("many tokens multiply expert matrices of numbers in tiles", "[plan][nu
 }
 
 TEST_CASE("who asks for f32 gets no activation that is rounded to the type of the weights",
-          "[plan][numbers]") {
+          "[plan][float_weights]") {
     prompt_case c(9);
     const auto asks = [&c](format type, int accumulator, int activation) {
         const id m = c.g.matmul(type, 64, c.mul);

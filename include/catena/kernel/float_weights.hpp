@@ -1,4 +1,4 @@
-// The inner product of weights that are numbers, f32, f16, bf16 or fp8_e4m3, with an f32
+// The inner product of float weights, f32, f16, bf16 or fp8_e4m3, with an f32
 // activation: of a step of 256 values a lane owns 8 next to each other. It multiplies them in their
 // order, by fma, and its steps in the order of K; then the warp adds its lanes as dot.hpp does.
 // Eight values of fp8 are added up alone, and then multiplied with their scale. Where the
@@ -12,7 +12,7 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-inline constexpr int lane_numbers = 8;  ///< values of a lane in a step
+inline constexpr int lane_floats = 8;  ///< values of a lane in a step
 
 /// The values of the two e4m3 in the low half of a word. An executor may have an instruction that
 /// makes halves of both.
@@ -36,11 +36,11 @@ inline constexpr bool odd_quads_behind = (P.product == inner_product::fma) &&
 
 /// A lane's values from `p` on, which lies in a stage, or is of an f32 activation.
 template <format F, class X>
-CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
+CATENA_FN void load_floats(X& x, const std::byte* p, real (&v)[lane_floats]) {
     static_assert(
         F == format::f32 || F == format::f16 || F == format::bf16 || F == format::fp8_e4m3,
-        "these weights are no numbers: they want an integer inner product");
-    constexpr int words = lane_numbers * block_bytes<F> / 4, values = lane_numbers / words;
+        "these are no float weights: they want an integer inner product");
+    constexpr int words = lane_floats * block_bytes<F> / 4, values = lane_floats / words;
     unsigned word[words];
     if constexpr (words % 4 == 0) {
         CATENA_UNROLL
@@ -53,7 +53,7 @@ CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
         for (int i = 0; i < words; ++i) word[i] = load_as<unsigned>(x, p + 4 * i);
     }
     CATENA_UNROLL
-    for (int i = 0; i < lane_numbers; ++i) {
+    for (int i = 0; i < lane_floats; ++i) {
         const unsigned bits = word[i / values] >> (i % values * (32 / values) % 32);
         if constexpr (F == format::f32)
             v[i] = from_bits(bits);
@@ -69,7 +69,7 @@ CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
 /// A lane's values of a column, from value `at` on.
 template <matvec_policy P, class X>
 CATENA_FN void load_column(X& x, const matvec_columns& u, int column, int at,
-                           real (&v)[lane_numbers]) {
+                           real (&v)[lane_floats]) {
     const std::byte* const from = u.x + column * u.x_bytes;
     if constexpr (odd_quads_behind<P>) {
         CATENA_UNROLL
@@ -79,13 +79,13 @@ CATENA_FN void load_column(X& x, const matvec_columns& u, int column, int at,
             v[4 * i + 2] = from_bits(w.z), v[4 * i + 3] = from_bits(w.w);
         }
     } else {
-        load_numbers<format::f32>(x, from + at * 4, v);
+        load_floats<format::f32>(x, from + at * 4, v);
     }
 }
 
 template <matvec_policy P, format F>
 struct product<P, F, inner_product::fma> : lane_sums<P> {
-    static constexpr int step = warp_size * lane_numbers;
+    static constexpr int step = warp_size * lane_floats;
     static constexpr bool scaled = F == format::fp8_e4m3;
     static constexpr bool norms = P.placement == norm_placement::passing;
 
@@ -102,22 +102,22 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
-        const int first = x.lane() * lane_numbers;
+        const int first = x.lane() * lane_floats;
         row_scales scales;
         if constexpr (scaled) scales = scales_of(piece, piece.value + first);
         CATENA_NO_UNROLL
         for (int at = first; at < piece.values; at += step) {
-            real w[P.rows][lane_numbers], scale[P.rows];
+            real w[P.rows][lane_floats], scale[P.rows];
             CATENA_UNROLL
             for (int r = 0; r < P.rows; ++r) {
-                load_numbers<F>(x, piece.rows + r * Room + at * block_bytes<F>, w[r]);
+                load_floats<F>(x, piece.rows + r * Room + at * block_bytes<F>, w[r]);
                 if constexpr (scaled) scale[r] = scales.of(x, r);
             }
             if constexpr (scaled) scales.next();
             CATENA_UNROLL
             for (int c = 0; c < P.columns; ++c) {
                 if (c > 0 && c >= u.count) continue;
-                real v[lane_numbers];
+                real v[lane_floats];
                 load_column<P>(x, u, c, at, v);
                 if constexpr (norms) norm(x, piece.norm_weight + at, v);
                 CATENA_UNROLL
@@ -125,7 +125,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
                     real& sum = this->of(r, c);
                     real part = scaled ? real{0} : sum;
                     CATENA_UNROLL
-                    for (int i = 0; i < lane_numbers; ++i) part = fma(w[r][i], v[i], part);
+                    for (int i = 0; i < lane_floats; ++i) part = fma(w[r][i], v[i], part);
                     sum = scaled ? fma(scale[r], part, sum) : part;
                 }
             }
@@ -135,13 +135,13 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
   private:
     real squares_;  // of the values that this lane has multiplied
 
-    /// All of the norm but for its 1 / rms.
+    /// Multiplies with the norm's weight and adds up squares. The factor 1 / rms is left out.
     template <class X>
-    CATENA_FN void norm(X& x, const float* weight, real (&v)[lane_numbers]) {
-        real w[lane_numbers];
-        load_numbers<format::f32>(x, reinterpret_cast<const std::byte*>(weight), w);
+    CATENA_FN void norm(X& x, const float* weight, real (&v)[lane_floats]) {
+        real w[lane_floats];
+        load_floats<format::f32>(x, reinterpret_cast<const std::byte*>(weight), w);
         CATENA_UNROLL
-        for (int i = 0; i < lane_numbers; ++i) {
+        for (int i = 0; i < lane_floats; ++i) {
             squares_ = fma(v[i], v[i], squares_);
             v[i] = v[i] * w[i];
         }
@@ -150,10 +150,10 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
     /// The scales of a group's rows, step by step: a division for each would take as long as the
     /// product.
     struct row_scales {
-        const float* row[P.rows];  ///< null: it has none
-        int at, past;              ///< the lane's scale, and its values that lie before the lane's
-        int values;                ///< of a scale
-        int on, past_on;           ///< to the next step's
+        const float* row[P.rows];  ///< scales of each row; null: each is 1
+        int at, past;              ///< the lane's scale, and its values in front of the lane's
+        int values;                ///< values that share a scale
+        int on, past_on;           ///< what a step adds to at and past
 
         template <class X>
         CATENA_FN real of(X& x, int r) const {
@@ -165,7 +165,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
         }
     };
 
-    /// Those of the lane's first step, which begins at value `k` of a row.
+    /// The scales of the lane's first step, which begins at value `k` of a row.
     CATENA_FN static row_scales scales_of(const matvec_piece& piece, int k) {
         const matvec_member& m = *piece.member;
         row_scales out;

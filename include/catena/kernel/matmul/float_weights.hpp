@@ -1,4 +1,4 @@
-// The product of weights that are numbers, f32, f16 or bf16, on floating-point tensor cores. The
+// The product of float weights, f32, f16 or bf16, on floating-point tensor cores. The
 // activation comes as f32; each warp rounds its share of a stage's columns to the weights' type,
 // where it lies, before the others read it: f32 to tf32, and so its weights. An mma takes 32 bytes
 // of K of 16 rows and 8 columns, whatever the type, so fragments are loaded by one code. Sums are
@@ -10,14 +10,14 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-inline constexpr int mma_bytes = 32;  ///< of K
+inline constexpr int mma_bytes = 32;  ///< bytes of K that one mma multiplies
 
 template <matmul_policy P, format F, format_set W>
 struct stage_product<P, format::f32, F, W> : nothing_apart {
     using nothing_apart::nothing_apart;
-    static constexpr int quads = P.piece / quad;  ///< of a column in a stage
+    static constexpr int quads = P.piece / quad;  ///< quads of a column in a stage
     static constexpr int share = P.columns * warp_size / P.threads;
-    static constexpr int own = share * quads / warp_size;  ///< of a lane
+    static constexpr int own = share * quads / warp_size;  ///< quads that a lane rounds
     static constexpr int room = column_block_bytes<P, W>;
     static_assert(share * quads % warp_size == 0,
                   "the quads of a warp's columns go to all its lanes");
