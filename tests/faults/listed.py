@@ -45,9 +45,9 @@ class Fault:
         return zlib.crc32("\0".join([self.source, self.before, self.was, self.becomes, self.behind]).encode()) or 1
 
     def folder(self):
-        """Whose figures count it: plan/verify is the proof, plan the planner."""
+        """The line of the figures that counts it: plan/detail/verify is the proof, the rest of plan the planner."""
         parts = Path(self.source).relative_to("include/catena").parts
-        return "plan/verify" if parts[:2] == ("plan", "verify") else parts[0]
+        return "plan/verify" if parts[:3] == ("plan", "detail", "verify") else parts[0]
 
     def __str__(self):
         return f"{self.source}: {self.kind}: {self.before}«{self.was} => {self.becomes}»{self.behind}"

@@ -394,7 +394,7 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
     CHECK(said("sm_90", [](matmul_policy& p) { p.stages = 2; }) ==
           "a warpgroup waits for its next stage before it fills another, so it has 3 or more");
     CHECK(said("sm_90", [](matmul_policy& p) { p.copy = copy_method::bulk; }) ==
-          "a warpgroup takes pieces of 64 numbers that come by cp.async");
+          "a warpgroup takes pieces of 64 float weights that come by cp.async");
     said.computes.weights = format_set::of(format::bf16);
     CHECK(said("sm_90", [](matmul_policy&) {}) ==
           "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
@@ -407,7 +407,7 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
     CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 32; }) ==
           "a warpgroup multiplies 128 columns, or 64 of fp8");
     CHECK(said("sm_90", [](matmul_policy& p) { p.piece = 256; }) ==
-          "a warpgroup takes pieces of 128 numbers that come by cp.async");
+          "a warpgroup takes pieces of 128 float weights that come by cp.async");
     said.computes.weights = format_set::of(format::q4_K);
     said.computes.activation = format::bf16_mma;
     said.good.piece = 256;

@@ -142,7 +142,9 @@ template <class T>
 struct array_view {
     const T* first = nullptr;
     const T* last = nullptr;
+    /// The start of a loop over the array.
     const T* begin() const { return first; }
+    /// The end of a loop over the array.
     const T* end() const { return last; }
     /// How many there are.
     std::size_t size() const { return static_cast<std::size_t>(last - first); }

@@ -53,6 +53,7 @@ class plan {
   public:
     /// A plan of no nodes.
     plan();
+    /// The plan that a planner has made.
     explicit plan(std::shared_ptr<const plan_contents> made) : made_(std::move(made)) {}
 
     /// The number of nodes of the planned view.

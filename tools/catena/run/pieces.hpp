@@ -234,7 +234,8 @@ std::vector<std::int32_t> seed_ids(machine& on, const Args& a, int tokens, std::
     return ids;
 }
 
-/// What the engine or all of an epilogue would have made, where numbers are multiplied with it.
+/// What the engine or all of an epilogue would have made, where float weights are multiplied with
+/// it.
 template <class Args>
 void checker::seed_activation(const Args& a, std::int64_t rows, std::uint64_t key) {
     for (std::int64_t r = 0; r < rows; ++r)
