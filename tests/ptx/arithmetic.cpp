@@ -124,14 +124,14 @@ T divided(T a, T b) {
     if (b == 0) return static_cast<T>(~T{0});
     if constexpr (std::is_signed_v<T>)
         if (a == std::numeric_limits<T>::min() && b == -1) return a;
-    return a / b;
+    return static_cast<T>(a / b);
 }
 template <class T>
 T remainder(T a, T b) {
     if (b == 0) return a;
     if constexpr (std::is_signed_v<T>)
         if (b == -1) return 0;
-    return a % b;
+    return static_cast<T>(a % b);
 }
 
 /// Amounts beyond the width shift everything out.
