@@ -8,6 +8,7 @@
 #include "unfused.hpp"
 
 #include "catena/instances/sm_90.hpp"
+#include "catena/pick/name.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -72,9 +72,8 @@ TEST_CASE("A matvec of float weights makes the norm of its activation in passing
 
 TEST_CASE("The norm that a matvec writes has the bits of a row step with as many threads") {
     constexpr row_policy as_many{.threads = fma_rows.threads};
-    constexpr row_computation norm = {.stages = normed_numbers.stages,
-                                      .emits = normed_numbers.emits};
-    const instance matvec = made<normed_numbers, fma_rows>();
+    constexpr row_computation norm = {.stages = normed_floats.stages, .emits = normed_floats.emits};
+    const instance matvec = made<normed_floats, fma_rows>();
     const matvec_case c{.what = "",
                         .k = 480,
                         .members = {{format::f32, 12}},
