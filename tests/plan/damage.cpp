@@ -4,6 +4,8 @@
 #include "random/tables.hpp"
 
 #include "catena/engine/json.hpp"
+#include "catena/match/detail/check.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/step.hpp"
 #include "catena/plan/verify.hpp"
 #include "catena/runtime.hpp"
