@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-planning = [f"plan/{name}.hpp" for name in ("counters", "step", "explain", "observer", "sink", "options", "plan", "sentences")]
+planning = [f"plan/{name}.hpp" for name in ("counters", "step", "explain", "observer", "sink", "options", "shared", "plan", "sentences", "detail/owned")]
 planning += [f"plan/detail/{name}" for name in ("switches.hpp", "order", "find", "draft", "result")] + ["plan"]
 library = ["config.hpp", "bits.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", *planning,
            "launch", "engine", "runtime.hpp", "planning.hpp", "catena.hpp", "instances"]

@@ -34,6 +34,7 @@ if(CATENA_BUILD AND PKG_CONFIG)
   execute_process(COMMAND ${PKG_CONFIG} --cflags --libs catena OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   file(WRITE ${WORK}/empty.cpp [[
+#include "catena/pick/row.hpp"
 #include "catena/runtime.hpp"
 int main() {
     const catena::graph_view nothing{};

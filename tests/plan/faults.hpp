@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +16,7 @@ namespace CATENA_NAMESPACE {
 /// The inside of a plan, for tests that break it.
 struct plan_faults {
     /// What `broken` holds is its own from here on, and these faults change it.
-    explicit plan_faults(plan& broken)
-        : p(broken), inside_(std::make_shared<plan_contents>(broken.contents())) {
+    explicit plan_faults(plan& broken) : p(broken), inside_(new plan_contents(broken.contents())) {
         broken = plan(inside_);
     }
 
@@ -90,7 +88,7 @@ struct plan_faults {
     }
 
   private:
-    std::shared_ptr<plan_contents> inside_;
+    shared<plan_contents> inside_;
 
     std::size_t index(std::size_t s) const {
         return static_cast<std::size_t>(inside_->args[s].index);

@@ -5,10 +5,10 @@
 
 #include "catena/error/status.hpp"
 #include "catena/match/graph.hpp"
+#include "catena/plan/shared.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -26,6 +26,9 @@ struct observer;       // plan/observer.hpp
 struct choice;         // pick/choice.hpp
 struct table;          // pick/row.hpp
 struct plan_contents;
+
+void add_owner(const plan_contents* made) noexcept;
+void drop_owner(const plan_contents* made) noexcept;
 
 /// Bytes; plan::launch takes no workspace of less.
 inline constexpr std::size_t workspace_alignment = 256;
@@ -54,7 +57,7 @@ class plan {
     /// A plan of no nodes.
     plan();
     /// The plan that a planner has made.
-    explicit plan(std::shared_ptr<const plan_contents> made) : made_(std::move(made)) {}
+    explicit plan(shared<const plan_contents> made) : made_(std::move(made)) {}
 
     /// The number of nodes of the planned view.
     int size() const;
@@ -128,7 +131,7 @@ class plan {
     status launch_watched(int n, void* stream, void* workspace,
                           const observer& watch) const noexcept;
 
-    std::shared_ptr<const plan_contents> made_;
+    shared<const plan_contents> made_;
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -5,13 +5,15 @@
 #include "catena/match/graph.hpp"
 #include "catena/plan/options.hpp"
 #include "catena/plan/plan.hpp"
-
-#include <memory>
+#include "catena/plan/shared.hpp"
 
 namespace CATENA_NAMESPACE {
 
 class graph_index;
 struct premises;
+
+void add_owner(const premises* made) noexcept;
+void drop_owner(const premises* made) noexcept;
 
 /// Plans graphs with one table and one set of options. Copies share what is known of them.
 class planner {
@@ -32,7 +34,7 @@ class planner {
     catena::plan plan_indexed(const graph_index& index) const noexcept;
 
   private:
-    std::shared_ptr<const premises> known_;
+    shared<const premises> known_;
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -59,7 +58,7 @@ class planning {
     }
 
   private:
-    using contents = std::shared_ptr<plan_contents>;
+    using contents = shared<plan_contents>;
     const premises& known_;
 
     const table& rows() const { return known_.rows.rows(); }
@@ -76,7 +75,7 @@ class planning {
     }
 
     contents all_to_engine(const graph_view& view, const status& why) const {
-        const auto out = std::make_shared<plan_contents>();
+        const contents out(new plan_contents);
         out->rows = rows();
         out->asked = asked();
         out->state = why;
@@ -142,8 +141,10 @@ class planning {
 
 }  // namespace detail
 
-planner::planner(const table& rows, const options& asked)
-    : known_(std::make_shared<const premises>(rows, asked)) {}
+void add_owner(const premises* made) noexcept { detail::add_owner(made); }
+void drop_owner(const premises* made) noexcept { detail::drop_owner(made); }
+
+planner::planner(const table& rows, const options& asked) : known_(new premises(rows, asked)) {}
 
 plan planner::plan(const graph_view& view) const noexcept {
     graph_index index;

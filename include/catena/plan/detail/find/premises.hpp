@@ -4,6 +4,7 @@
 
 #include "catena/pick/row_index.hpp"
 #include "catena/plan/detail/find/families.hpp"
+#include "catena/plan/detail/owned.hpp"
 #include "catena/plan/options.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace CATENA_NAMESPACE {
 
-struct premises {
+struct premises : detail::owned {
     row_index rows;
     options asked;
     std::vector<family> families;

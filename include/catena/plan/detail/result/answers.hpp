@@ -10,7 +10,6 @@
 #include "catena/plan/sentences.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,7 +56,10 @@ inline explained_step explained(const plan& p, std::int32_t i) {
 
 }  // namespace detail
 
-plan::plan() : made_(std::make_shared<const plan_contents>()) {}
+void add_owner(const plan_contents* made) noexcept { detail::add_owner(made); }
+void drop_owner(const plan_contents* made) noexcept { detail::drop_owner(made); }
+
+plan::plan() : made_(new plan_contents) {}
 
 int plan::size() const { return static_cast<int>(made_->nodes.size()); }
 

@@ -4,6 +4,7 @@
 #include "catena/kernel/args.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/counters.hpp"
+#include "catena/plan/detail/owned.hpp"
 #include "catena/plan/options.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/step.hpp"
@@ -43,7 +44,7 @@ struct stored_args {
     std::int32_t missing = -1;
 };
 
-struct plan_contents {
+struct plan_contents : detail::owned {
     table rows;
     options asked;
     status state;

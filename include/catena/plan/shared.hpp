@@ -1,0 +1,38 @@
+// A pointer that several objects share, as std::shared_ptr is; but <memory> reads iostream.
+#pragma once
+
+#include "catena/config.hpp"
+
+namespace CATENA_NAMESPACE {
+
+/// The last owner deletes what is shared. `add_owner` and `drop_owner` count the owners of a T;
+/// they are declared beside T and take null.
+template <class T>
+class shared {
+  public:
+    /// Takes `made`, whose first owner it is.
+    explicit shared(T* made) : made_(made) {}
+    shared(const shared& other) : made_(other.made_) { add_owner(made_); }
+    shared(shared&& other) noexcept : made_(other.made_) { other.made_ = nullptr; }
+    shared& operator=(shared other) noexcept {
+        T* const mine = made_;
+        made_ = other.made_;
+        other.made_ = mine;
+        return *this;
+    }
+    ~shared() { drop_owner(made_); }
+
+    T& operator*() const { return *made_; }
+    T* operator->() const { return made_; }
+
+    /// Another owner, which does not change what is shared.
+    operator shared<const T>() const {
+        add_owner(made_);
+        return shared<const T>(made_);
+    }
+
+  private:
+    T* made_;
+};
+
+}  // namespace CATENA_NAMESPACE
