@@ -65,13 +65,14 @@ function(catena_add_test name)
 endfunction()
 
 # catena_watch_threads(<target>): ThreadSanitizer watches an OWN_PLANNER test, if the compiler has it and the build has
-# no sanitizer that it does not go with.
+# no sanitizer that it does not go with. Where gcov counts, -pthread keeps the threads' counts whole.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
 check_cxx_source_compiles("int main() {}" CATENA_THREAD_SANITIZER)
 unset(CMAKE_REQUIRED_FLAGS)
 find_package(Threads REQUIRED)
 function(catena_watch_threads target)
+  target_compile_options(${target} PRIVATE -pthread)
   if(CATENA_THREAD_SANITIZER)
     target_compile_options(${target} PRIVATE -fsanitize=thread)
     target_link_options(${target} PRIVATE -fsanitize=thread)

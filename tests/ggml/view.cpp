@@ -2,6 +2,7 @@
 #include "model.hpp"
 
 #include "catena/engine/ggml.hpp"
+#include "catena/engine/ggml/pointer_index.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/counted_memory.hpp"
@@ -9,6 +10,7 @@
 #include <ggml-alloc.h>
 
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -256,6 +258,20 @@ TEST_CASE("Building again allocates nothing, and shows the new graph only", "[gg
     CHECK(during == 0);
     CHECK(b.view().size() == 1);
     CHECK(b.view().tensor_count == 2);
+}
+
+TEST_CASE("A pointer keeps its number while others come, and has none once all are forgotten",
+          "[ggml]") {
+    const std::vector<int> keys(5000);
+    catena::ggml::pointer_index index;
+    std::int32_t next = 0;
+    for (const int& key : keys) {
+        CHECK(index.find_or_add(&key, next) == next);
+        ++next;
+    }
+    for (const int& key : keys) CHECK(index.find_or_add(&key, -1) == &key - keys.data());
+    index.clear();
+    for (const int& key : keys) CHECK(index.find_or_add(&key, 7) == 7);
 }
 
 TEST_CASE("A graph that is not there is refused with a sentence", "[ggml]") {

@@ -1,11 +1,14 @@
 // The phases of a matvec's blocks, on an executor that numbers what they reach.
 #include "order.hpp"
 
+#include "catena/instances/phases.hpp"
 #include "catena/kernel/phase.hpp"
 #include "catena_test/catch.hpp"
 
 #include <array>
 #include <map>
+#include <string>
+#include <vector>
 
 using namespace catena;
 using namespace catena_test;
@@ -73,7 +76,43 @@ void all_phases_are_reached_in_order(bool early) {
     }
 }
 
+/// A block of a launch of `timed_kernel` that began at `begun` ns, as the GPU leaves it.
+instances::timed_block left_by_block(std::int32_t block, std::uint64_t weight,
+                                     std::uint64_t begun) {
+    instances::timed_block out = {.name = instances::number_of("timed_kernel"),
+                                  .weight = weight,
+                                  .block = block,
+                                  .blocks = 2,
+                                  .threads = 64,
+                                  .columns = 1,
+                                  .k = 2048,
+                                  .rows = 40,
+                                  .ns = {},
+                                  .cycles = {}};
+    for (std::size_t i = 0; i < kernel::phase_count; ++i) out.ns[i] = begun + i, out.cycles[i] = i;
+    return out;
+}
+
 }  // namespace
+
+TEST_CASE("Of each matrix the times of its last launch are told, a line for each block") {
+    instances::timed_kernels& all = instances::timed_kernels_of_program();
+    const instances::timed_kernels before = all;
+    all.names[instances::number_of("timed_kernel")] = "timed_kernel";
+    all.files.push_back([] {
+        return std::vector{left_by_block(1, 4096, 30), left_by_block(0, 4096, 10),
+                           left_by_block(0, 8192, 50)};
+    });
+    all.files.push_back([] {
+        return std::vector{left_by_block(0, 4096, 20), left_by_block(0, 8192, 40)};
+    });
+    const std::vector<std::string> lines = instances::phases_so_far();
+    all = before;
+    CHECK(lines == std::vector<std::string>{
+                       "timed_kernel 0 2 64 1 2048 40 4096 20 21 22 23 24 25 26 0 1 2 3 4 5 6",
+                       "timed_kernel 1 2 64 1 2048 40 4096 30 31 32 33 34 35 36 0 1 2 3 4 5 6",
+                       "timed_kernel 0 2 64 1 2048 40 8192 50 51 52 53 54 55 56 0 1 2 3 4 5 6"});
+}
 
 TEST_CASE("A launch whose phases are timed has the same bits, and each block reaches all of them") {
     for (const bool early : {true, false}) {

@@ -1,8 +1,14 @@
 // Writing files: only what changed, whole or not at all, and nothing that is not ours.
 #include "files.hpp"
 
+#include "catena_catalogue.hpp"
+#include "expand.hpp"
+#include "registers.hpp"
+
+#include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
 
+#include <sys/wait.h>
 #include <unistd.h>
 #include <chrono>
 #include <cstdlib>
@@ -23,6 +29,12 @@ struct scratch {
 
 const std::vector<rendered_file> two = {{"instances/a/rows.inc", stamped("//", "one\n")},
                                         {"instances/b/rows.inc", stamped("//", "two\n")}};
+
+/// The exit code of the generator's program on a project's root.
+int generate(const fs::path& root, const std::string& arguments) {
+    const std::string command = CATENA_GENERATE " --root '" + root.string() + "' " + arguments;
+    return WEXITSTATUS(std::system(command.c_str()));
+}
 
 }  // namespace
 
@@ -103,8 +115,47 @@ TEST_CASE("A name without a folder is a file of the current one") {
 
 TEST_CASE("The generator writes nothing to a folder that is no project") {
     const scratch folder;
-    const std::string command =
-        CATENA_GENERATE " --root '" + folder.root.string() + "' 2> /dev/null";
-    CHECK(std::system(command.c_str()) != 0);
+    CHECK(generate(folder.root, "2> /dev/null") == 2);
     CHECK(fs::is_empty(folder.root));
+}
+
+TEST_CASE("The generator's program says which file differs, and mends it") {
+    const scratch folder;
+    write_text(folder.root / "generators/catalogue.hpp", "");  // by which it knows the project
+    const fs::path out = folder.root / "out", table = folder.root / "instances/sm_90/table.cpp";
+    const std::string to_out = "> '" + out.string() + "'";
+    REQUIRE(generate(folder.root, to_out) == 0);
+    const std::string content = read_text(table);
+    CHECK_FALSE(content.empty());
+    CHECK(generate(folder.root, "--check " + to_out) == 0);
+    CHECK(read_text(out).empty());
+
+    write_text(table, "edited by hand");
+    CHECK(generate(folder.root, "--check " + to_out) == 1);
+    CHECK_THAT(read_text(out), Catch::Contains("instances/sm_90/table.cpp differs") &&
+                                   Catch::Contains("to mend it: generate --root"));
+    CHECK(read_text(table) == "edited by hand");
+    CHECK(generate(folder.root, to_out) == 0);
+    CHECK_THAT(read_text(out), Catch::Contains(", 1 written or removed"));
+    CHECK(read_text(table) == content);
+}
+
+TEST_CASE("The generator's program takes over the registers of a log of nvcc") {
+    const scratch folder;
+    write_text(folder.root / "generators/catalogue.hpp", "");
+    const catena::arch& sm_90 = *catena::arch_named("sm_90");
+    const fs::path log = folder.root / "log", record = folder.root / registers_path(sm_90);
+    const std::string arguments = "--registers '" + log.string() + "' > /dev/null 2> /dev/null";
+    const catena::row r = expand_for(sm_90, computations_of(catena_catalogue()), nullptr).rows[0];
+    write_text(log, "ptxas info    : Compiling entry function '" + symbol(r, sm_90) +
+                        "' for 'sm_90a'\nptxas info    : Used 47 registers\n");
+    CHECK(generate(folder.root, arguments) == 0);
+    const records_by_name known = read_register_file(record);
+    REQUIRE(known.size() == 1);
+    CHECK(known.begin()->first == catena::row_name(r, sm_90.name));
+    CHECK(known.begin()->second.registers == 47);
+
+    write_text(log, "no words of ptxas");
+    CHECK(generate(folder.root, arguments) == 2);
+    CHECK(read_register_file(record) == known);
 }

@@ -1,6 +1,8 @@
 // The sets of an engine that knows its models: the rows that plans of their graphs pick.
 #include "needed.hpp"
 #include "catena_catalogue.hpp"
+#include "policies.hpp"
+#include "render_set.hpp"
 
 #include "catena/engine/json.hpp"
 #include "catena/pick/name.hpp"
@@ -9,6 +11,7 @@
 
 #include "catena_test/catch.hpp"
 
+#include <algorithm>
 #include <set>
 
 using namespace catena;
@@ -25,6 +28,14 @@ const std::vector<std::string> of_qwen3 = {graphs + "qwen3-8b-q4km.tg1.json.gz",
 /// The set of sm_90, whole.
 std::vector<instance_set> sets_of(const catalogue& all) {
     return {expand_for(*arch_named("sm_90"), computations_of(all), nullptr)};
+}
+
+/// Matvecs of q4_K as they are compiled with `change`.
+std::vector<row> matvecs_of_q4_K(policy_change change) {
+    for (const computation& c : computations_of(catena_catalogue()))
+        if (c.kind() == skeleton::matvec && c.product().weights == format_set::of(format::q4_K))
+            return rows_for(*arch_named("sm_90"), c, change);
+    throw std::runtime_error("the catalogue has no matvec of q4_K");
 }
 
 /// The steps of a plan by that set: where each is launched, and the row's name.
@@ -85,4 +96,51 @@ TEST_CASE("A shape that is none is refused by a sentence that names SHAPES") {
     CHECK_THROWS_WITH(graphs_of({}, {"q4_K,4096,14336"}),
                       Contains("SHAPES takes FORMAT,ROWS,COLUMNS,BATCH"));
     CHECK_THROWS_WITH(graphs_of({}, {"q4_K,4096,300,1"}), Contains("SHAPES: 300 columns are not"));
+}
+
+TEST_CASE(
+    "A policy that an engine prefers for a shape stays preferred in the rows that are needed") {
+    const auto prefer = [](const arch&, const computation& c, policy_list& all) {
+        if (c.kind() != skeleton::matvec || c.product().weights != format_set::of(format::q4_K))
+            return;
+        const auto with_norm = std::find_if(all.begin(), all.end(), [](const policy& p) {
+            return p.matvec().placement == norm_placement::deferred;
+        });
+        if (with_norm == all.end()) return;
+        policy narrower = *with_norm;
+        narrower.matvec().threads /= 2;
+        all.prefer({.k = 14336, .rows = 4096}, narrower);
+    };
+    const catalogue all = catena_catalogue();
+    std::vector<instance_set> sets = {
+        expand_for(*arch_named("sm_90"), computations_of(all), prefer)};
+    const auto preferred_policy = [&] {
+        REQUIRE_FALSE(sets[0].preferred.empty());
+        return sets[0].rows[static_cast<std::size_t>(sets[0].preferred[0].row)].policy;
+    };
+    const policy before = preferred_policy();
+    keep_needed(sets, all, graphs_of({}, {"q4_K,4096,14336,1"}));
+    CHECK(preferred_policy() == before);
+    const std::vector<rendered_file> files = render_set("test", all, sets);
+    CHECK(std::any_of(files.begin(), files.end(), [](const rendered_file& f) {
+        return f.path == "instances/sm_90/table.cpp" &&
+               f.content.find("preferred[] = {\n    {{14336, 4096, ") != std::string::npos;
+    }));
+}
+
+TEST_CASE("Policies that an engine cannot have are refused by the name of their row") {
+    const auto said = [](policy_change change) -> std::string {
+        try {
+            (void)matvecs_of_q4_K(change);
+            return "";
+        } catch (const std::runtime_error& error) {
+            return error.what();
+        }
+    };
+    CHECK(said([](const arch&, const computation&, policy_list&) {}) == "");
+    CHECK_THAT(
+        said([](const arch&, const computation&, policy_list& all) { all.push_back(all.front()); }),
+        Contains("policies: matvec.q4_K.") && Contains("stands there twice"));
+    CHECK_THAT(said([](const arch&, const computation&, policy_list& all) { all.clear(); }),
+               Contains("none is left for matvec.q4_K on sm_90"));
 }

@@ -27,7 +27,9 @@ struct choice;         // pick/choice.hpp
 struct table;          // pick/row.hpp
 struct plan_contents;
 
+/// Counts an owner of a plan's contents, for plan/shared.hpp.
 void add_owner(const plan_contents* made) noexcept;
+/// The last owner deletes them.
 void drop_owner(const plan_contents* made) noexcept;
 
 /// Bytes; plan::launch takes no workspace of less.

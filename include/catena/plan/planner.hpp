@@ -12,7 +12,9 @@ namespace CATENA_NAMESPACE {
 class graph_index;
 struct premises;
 
+/// Counts an owner of what a planner knows, for plan/shared.hpp.
 void add_owner(const premises* made) noexcept;
+/// The last owner deletes it.
 void drop_owner(const premises* made) noexcept;
 
 /// Plans graphs with one table and one set of options. Copies share what is known of them.
