@@ -1,8 +1,9 @@
-# cmake -DINCLUDE=<folder> -DOUT=<file> -P single_file.cmake: what an engine includes, in one file: the headers of Catena
+# cmake -DINCLUDE=<folder> -DOUT=<file> -P single_file.cmake: what an engine needs, in one file: the headers of Catena
 # below INCLUDE, each where it is included first.
 cmake_minimum_required(VERSION 3.24)
 set(text [[
-// Catena's runtime in one file, made from its headers. Link the library of an instance set beside it.
+// Catena's runtime in one file: what an engine needs to plan and launch, made from its headers. Link the library of an
+// instance set beside it, and include no other header of Catena.
 //     #include "catena_runtime.hpp"    wherever the engine plans or launches
 // One source of the engine defines CATENA_DEFINE_PLANNER in front of that line and compiles the planner. Where that
 // library has kernels, the sources that call instances::for_device define CATENA_HAS_KERNELS and, of each set that is

@@ -127,9 +127,9 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// - wgmma_wait<Left>(sum) returns when all groups but the last `Left` are done. The tensor cores
 ///   read operands and add to sums on their own. Until the wait returns, no thread writes the
 ///   operands, and only another wgmma touches the sums.
-/// - async_fence() is called by a thread that has stored or copied to an operand. After a sync,
-/// wgmma
-///   reads what the thread wrote.
+/// - async_fence() is called by a thread that has stored or copied to an operand. It stands before
+///   the sync behind which wgmma reads that operand: without it the tensor cores may read what was
+///   there before.
 /// The PTX ISA calls these wgmma.mma_async, .fence, .commit_group, .wait_group and
 /// fence.proxy.async. The host's model of sums is that of mma<F>.
 ///
@@ -139,11 +139,11 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// - cluster_sync() is a barrier of all threads of the cluster, which orders memory.
 /// - cluster_meet() is such a barrier, but it does not order memory. Behind it the other blocks are
 ///   known to run.
-/// - store_first(p, v) stores v where p, an address in shared memory, lies in the cluster's first
-///   block. Every thread has passed one of the two barriers before. The first block reads v behind
-///   the next cluster_sync().
+/// - store_first(p, v) stores v at p, an address in shared memory, of the cluster's first block. A
+///   thread may call it alone. Every thread has passed one of the two barriers before. The first
+///   block reads v behind the next cluster_sync().
 ///
-/// **Dependent launches.** grid_wait() returns when the kernels before this one have completed.
+/// **Dependent launches.** grid_wait() returns when the kernel before this one has completed.
 /// Before it a body reads weights alone, and writes nothing. grid_trigger() lets the next kernel
 /// start. stream<Method, Stages>() makes a weight_stream.
 template <class X>

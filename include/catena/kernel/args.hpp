@@ -148,8 +148,8 @@ struct heads_args {
     head_member member[max_head_members];
 };
 
-/// The arguments of the skeleton `row` for a routing: each token has a block of its own. For one
-/// token, ids and weights may lie anywhere over x.
+/// The arguments of the skeleton `row` for a routing: each token has a block of its own. Its ids
+/// and weights may lie over x for one token, but not in matvec_args::routing.
 struct route_args {
     const float* x = nullptr;     ///< logits [experts, tokens], unit element stride
     const float* bias = nullptr;  ///< [experts], added to a score for the choice; null: each is 0
@@ -271,9 +271,9 @@ struct matvec_args {
     bool combined = false;     ///< expert: the results of a token's slots are added up
     const float* slot_weights = nullptr;  ///< combined: [slots, tokens] without gaps; null: each
                                           ///< is 1
-    std::int32_t band_rows = 0;  ///< weight rows of a band, which is the work of one block or of a
-                                 ///< cluster of 2, 4 or 8; what is quantized has a multiple of 32
-                                 ///< results in each band, even with a GLU
+    std::int32_t band_rows = 0;  ///< weight rows of a band, the work of a block or of a cluster of
+                                 ///< 2, 4 or 8; an even number if there is a GLU; what is quantized
+                                 ///< has a multiple of 32 results in each band
     std::int32_t members = 0;    ///< matrices in use, the first ones of `member`
     std::int32_t bands = 0;      ///< bands of all members; expert: bands that one column has, in
                                  ///< the members that ids pick

@@ -16,6 +16,7 @@ namespace CATENA_NAMESPACE {
 /// what plans with it.
 class joined {
   public:
+    /// Rows of the first table come first.
     joined(std::initializer_list<table> tables) {
         for (const table& t : tables) append(t);
         std::stable_sort(

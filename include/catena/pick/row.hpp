@@ -37,7 +37,7 @@ struct table {
         static const arch none{};
         return device ? *device : target != nullptr ? *target : none;
     }
-    status state;  ///< reason why there is no table
+    status state;  ///< reason why there is no table, if there is none
 };
 
 /// The table, or one without rows whose state says that these headers cannot read it.

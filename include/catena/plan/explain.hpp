@@ -51,7 +51,7 @@ struct left_node {
 
 /// What plan::explain returns; plan/explain_text.hpp prints it.
 struct explanation {
-    status state;           ///< reason why there is no plan
+    status state;           ///< reason why there is no plan, if there is none
     std::string arch, gpu;  ///< architecture and GPU of the plan
     std::int32_t nodes = 0;
     std::vector<explained_chain> chains;

@@ -32,7 +32,7 @@ struct options {
     /// not know leaves every node to the engine, and plan::state() says so.
     std::string chains_off;
 
-    preference pick;  ///< rows that may be picked, and the order of picking
+    preference pick;  ///< rows that may be picked, and whether kernels start early
 
     /// The engine launches kernels programmatically too, and all threads of such a kernel may
     /// return without having waited (griddepcontrol.wait). It is done then while the kernel before
@@ -76,7 +76,7 @@ struct options {
     /// reads the environment; as getenv does, this must not run beside a thread that changes it.
     static options from_environment(options base);
     /// The default options, changed by the environment.
-    static options from_environment();
+    static options from_environment() { return from_environment(options{}); }
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -123,7 +123,7 @@ class plan {
     /// that planned: what is explained is what runs.
     choice choice_of(int i) const;
 
-    /// What all of these functions read.
+    /// What all of these functions read; its type is no interface.
     const plan_contents& contents() const { return *made_; }
 
   private:

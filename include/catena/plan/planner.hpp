@@ -32,7 +32,7 @@ class planner {
     /// plan while no stream is captured.
     catena::plan plan(const graph_view& view) const noexcept;
 
-    /// Plans a view that was indexed already.
+    /// Plans a view that was indexed already; the type of an index is no interface.
     catena::plan plan_indexed(const graph_index& index) const noexcept;
 
   private:

@@ -1,4 +1,5 @@
-// A pointer that several objects share, as std::shared_ptr is; but <memory> reads iostream.
+// A pointer that several objects share, as std::shared_ptr is; but in C++20 libstdc++'s <memory>
+// reads <ostream>.
 #pragma once
 
 #include "catena/config.hpp"
@@ -6,14 +7,14 @@
 namespace CATENA_NAMESPACE {
 
 /// The last owner deletes what is shared. `add_owner` and `drop_owner` count the owners of a T;
-/// they are declared beside T and take null.
+/// they are declared beside T.
 template <class T>
 class shared {
   public:
     /// Takes `made`, whose first owner it is.
-    explicit shared(T* made) : made_(made) {}
-    shared(const shared& other) : made_(other.made_) { add_owner(made_); }
-    shared(shared&& other) noexcept : made_(other.made_) { other.made_ = nullptr; }
+    explicit shared(T* made) noexcept : made_(made) {}
+    /// A move is a copy: what was moved from can still be asked.
+    shared(const shared& other) noexcept : made_(other.made_) { add_owner(made_); }
     shared& operator=(shared other) noexcept {
         T* const mine = made_;
         made_ = other.made_;
@@ -26,7 +27,7 @@ class shared {
     T* operator->() const { return made_; }
 
     /// Another owner, which does not change what is shared.
-    operator shared<const T>() const {
+    operator shared<const T>() const noexcept {
         add_owner(made_);
         return shared<const T>(made_);
     }

@@ -17,7 +17,8 @@ struct value_overwritten {
     std::int32_t reader = -1;         ///< node behind it that reads; -1: the value is a weight
     std::int32_t tensor = no_tensor;  ///< tensor whose value it is
     std::int32_t buffer = no_buffer;  ///< buffer of the tensor
-    std::uint64_t offset = 0;         ///< first byte written, in the buffer, else in the tensor
+    std::uint64_t offset = 0;         ///< first byte written, in the buffer; in the tensor,
+                                      ///< if it has no buffer
     std::uint64_t bytes = 0;          ///< number of bytes written from there on
 };
 

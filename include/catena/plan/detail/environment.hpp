@@ -75,6 +75,4 @@ options options::from_environment(options base) {
     return base;
 }
 
-options options::from_environment() { return from_environment(options{}); }
-
 }  // namespace CATENA_NAMESPACE

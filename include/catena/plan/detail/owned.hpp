@@ -17,13 +17,13 @@ struct owned {
 };
 
 template <class T>
-void add_owner(const T* made) noexcept {
-    if (made != nullptr) made->owners.fetch_add(1, std::memory_order_relaxed);
+void count_owner(const T* made) noexcept {
+    made->owners.fetch_add(1, std::memory_order_relaxed);
 }
 
 template <class T>
-void drop_owner(const T* made) noexcept {
-    if (made != nullptr && made->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete made;
+void discount_owner(const T* made) noexcept {
+    if (made->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete made;
 }
 
 }  // namespace CATENA_NAMESPACE::detail

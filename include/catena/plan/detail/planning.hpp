@@ -141,8 +141,8 @@ class planning {
 
 }  // namespace detail
 
-void add_owner(const premises* made) noexcept { detail::add_owner(made); }
-void drop_owner(const premises* made) noexcept { detail::drop_owner(made); }
+void add_owner(const premises* made) noexcept { detail::count_owner(made); }
+void drop_owner(const premises* made) noexcept { detail::discount_owner(made); }
 
 planner::planner(const table& rows, const options& asked) : known_(new premises(rows, asked)) {}
 

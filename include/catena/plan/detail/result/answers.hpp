@@ -56,8 +56,8 @@ inline explained_step explained(const plan& p, std::int32_t i) {
 
 }  // namespace detail
 
-void add_owner(const plan_contents* made) noexcept { detail::add_owner(made); }
-void drop_owner(const plan_contents* made) noexcept { detail::drop_owner(made); }
+void add_owner(const plan_contents* made) noexcept { detail::count_owner(made); }
+void drop_owner(const plan_contents* made) noexcept { detail::discount_owner(made); }
 
 plan::plan() : made_(new plan_contents) {}
 
