@@ -177,6 +177,22 @@ TEST_CASE("lanes that meet in different places are caught") {
     });
 }
 
+TEST_CASE("a finding names what a thread waits at as a kernel calls it") {
+    using catena::exec::meeting;
+    using catena::exec::spell;
+    const int of_f16 = catena::exec::mma_detail(catena::format::f16);
+    CHECK(spell(meeting::shuffle_from, 0) == "shuffle");
+    CHECK(spell(meeting::mma, 32) == "mma of K 32");
+    CHECK(spell(meeting::mma, of_f16) == "mma of f16");
+    CHECK(spell(meeting::wgmma, of_f16) == "wgmma of f16");
+    CHECK(spell(meeting::wgmma_wait, 1) == "wgmma_wait(1)");
+    CHECK(spell(meeting::stream_fill, 2) == "stream fill(2)");
+    CHECK(spell(meeting::stream_copy, 0) == "stream copy_own");
+    CHECK(spell(meeting::stream_wait, 3) == "stream wait(3)");
+    CHECK(spell(meeting::stream_release, 0) == "stream release(0)");
+    CHECK(spell(meeting::none, 0) == "nothing");
+}
+
 TEST_CASE("a dependent launch must not touch what may be in use before grid_wait") {
     host_device device;
     const auto* w = device.allocate<float>("weight", 32, memory::constant);

@@ -6,6 +6,7 @@
 
 #include <cfenv>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 using namespace catena_test;
@@ -144,6 +145,9 @@ TEST_CASE("a read of global memory that nobody wrote is caught, byte by byte") {
     CHECK(caught(device, fault::uninitialized, {.threads = 32}, [=](host& x) {
               x.load(y + x.thread() + 32);
           }).offset == 80);
+    CHECK_THROWS_AS(device.mark(y, 130, true), std::invalid_argument);  // past its end
+    auto* w = device.allocate<int>("weight", 1, memory::constant);
+    CHECK_THROWS_AS(device.mark(w, 4, false), std::invalid_argument);
 }
 
 TEST_CASE("a write to constant memory is caught") {

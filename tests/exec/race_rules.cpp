@@ -1,5 +1,6 @@
 // The rules of stamps against a judge that remembers every access: for random scripts of accesses
 // and barriers on one byte, both must find the same first race.
+#include "catena/exec/host/memory.hpp"
 #include "catena/exec/host/shadow.hpp"
 
 #include "catena_test/catch.hpp"
@@ -111,4 +112,29 @@ TEST_CASE("stamps find exactly the races that the full history has") {
         races += s.races;
     }
     CHECK(races > 150000);
+}
+
+TEST_CASE(
+    "memory whose stamps are forgotten holds what it held, and no access before is in the way") {
+    global_memory global;
+    const auto words =
+        reinterpret_cast<std::uintptr_t>(global.allocate("workspace", 64, memory::uninitialized));
+    const shadow_view view = global.open(words)->shadow;
+    const auto present_in = [](std::uint32_t era) {
+        const stamp begin = stamps::floor(era);
+        return present{stamps::before_all_launches, begin, begin, begin};
+    };
+    const stamp late = stamps::make(100, 0, 5), early = stamps::make(1, 0, 700);
+    const auto read_early = [&](std::uintptr_t address, std::size_t bytes) {
+        return read_shadow(view, address, bytes, early, present_in(1)).what;
+    };
+    CHECK(write_shadow(view, words, 8, late, late, present_in(100)).what == verdict::fine);
+    CHECK(write_shadow(view, words + 17, 1, late, late, present_in(100)).what == verdict::fine);
+    CHECK(read_early(words, 8) == verdict::races_with_write);
+    CHECK(read_early(words + 17, 1) == verdict::races_with_write);
+    global.renumber();
+    CHECK(read_early(words, 8) == verdict::fine);
+    CHECK(read_early(words + 17, 1) == verdict::fine);
+    CHECK(read_early(words + 8, 4) == verdict::uninitialized);
+    CHECK(read_early(words + 16, 1) == verdict::uninitialized);
 }

@@ -187,6 +187,14 @@ TEST_CASE_METHOD(fresh_runtime, "what a reset of the device took back is asked f
     CHECK(runtime.last == cudaSuccess);
 }
 
+TEST_CASE_METHOD(fresh_runtime, "a row without a kernel is refused, and CUDA is not asked",
+                 "[launch]") {
+    const status none = launch_cuda(nullptr, {}, nullptr, 0, nullptr);
+    CHECK(none.code == status_code::no_kernel);
+    CHECK(std::string(none.message).find("the row has no kernel") != std::string::npos);
+    CHECK(runtime.launched + runtime.refused + runtime.calls == 0);
+}
+
 TEST_CASE_METHOD(fresh_runtime, "an error is handed on once, and not left behind", "[launch]") {
     REQUIRE(launch(kernels[5], 100'000).ok());
     runtime.refused = 0;
