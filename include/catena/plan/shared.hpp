@@ -15,6 +15,11 @@ class shared {
     explicit shared(T* made) noexcept : made_(made) {}
     /// A move is a copy: what was moved from can still be asked.
     shared(const shared& other) noexcept : made_(other.made_) { add_owner(made_); }
+    /// An owner that does not change what one shares that may.
+    template <class U>
+    shared(const shared<U>& other) noexcept : made_(other.operator->()) {
+        add_owner(made_);
+    }
     shared& operator=(shared other) noexcept {
         T* const mine = made_;
         made_ = other.made_;
@@ -25,12 +30,6 @@ class shared {
 
     T& operator*() const { return *made_; }
     T* operator->() const { return made_; }
-
-    /// Another owner, which does not change what is shared.
-    operator shared<const T>() const noexcept {
-        add_owner(made_);
-        return shared<const T>(made_);
-    }
 
   private:
     T* made_;
