@@ -137,6 +137,17 @@ std::vector<double> taken_apart(reader& x) {
     return out;
 }
 
+/// Is the block at x taken apart as its codec decodes it?
+template <format F>
+void check_block(reader& x) {
+    double wanted[info(F).block_elements];
+    typename codec<F>::block block;
+    std::memcpy(&block, x.block, x.bytes);
+    codec<F>::decode(&block, wanted);
+    CHECK(taken_apart<F>(x) == std::vector<double>(std::begin(wanted), std::end(wanted)));
+    CHECK(x.faults == 0);
+}
+
 template <format F>
 void check_format() {
     INFO(name(F));
@@ -148,13 +159,8 @@ void check_format() {
         const std::size_t offset = 16 + b * block_alignment<F> % 16;
         std::memcpy(memory.data() + offset, noise.data() + b * bytes, bytes);
         reader x{memory.data() + offset, bytes};
-        double wanted[info(F).block_elements];
-        typename codec<F>::block block;
-        std::memcpy(&block, x.block, bytes);
-        codec<F>::decode(&block, wanted);
         INFO("block " << b);
-        CHECK(taken_apart<F>(x) == std::vector<double>(std::begin(wanted), std::end(wanted)));
-        CHECK(x.faults == 0);
+        check_block<F>(x);
     }
 }
 
@@ -170,4 +176,25 @@ TEST_CASE("a weight format taken apart is what its codec decodes, at every align
         (one(std::integral_constant<format, static_cast<format>(I)>{}), ...);
     }
     (std::make_integer_sequence<int, format_count>{});
+}
+
+TEST_CASE("every scale of mxfp4 but NaN is what its codec decodes, subnormal numbers too") {
+    alignas(16) std::array<std::byte, 64> memory{};
+    const std::size_t bytes = info(format::mxfp4).block_bytes;
+    for (int e = 0; e < 255; ++e) {
+        for (std::size_t i = 0; i < bytes; ++i) memory[16 + i] = static_cast<std::byte>(17 * i);
+        memory[16] = static_cast<std::byte>(e);
+        reader x{memory.data() + 16, bytes};
+        INFO("scale " << e);
+        check_block<format::mxfp4>(x);
+    }
+}
+
+TEST_CASE("a scale of nvfp4 that is NaN counts as zero, as its codec decodes it") {
+    alignas(16) std::array<std::byte, 80> memory{};
+    const std::size_t bytes = info(format::nvfp4).block_bytes;
+    for (std::size_t i = 0; i < bytes; ++i) memory[16 + i] = static_cast<std::byte>(17 * i);
+    for (std::size_t i = 0; i < 4; ++i) memory[16 + i] = std::byte{0x7f};
+    reader x{memory.data() + 16, bytes};
+    check_block<format::nvfp4>(x);
 }
