@@ -211,7 +211,7 @@ class cuda {
         if constexpr (F == format::fp8_e4m3 && !Adds) detail::wgmma_e4m3_alone(sum, a, b);
     }
 
-    /// Waits until the kernels before this one have completed, wherever their trigger stood.
+    /// Waits until the kernel before this one has completed, wherever its trigger stood.
     __device__ void grid_wait() const {
 #if __CUDA_ARCH__ >= 900
         asm volatile("griddepcontrol.wait;" ::: "memory");
