@@ -1,6 +1,5 @@
 #include "code.hpp"
 
-#include "catena/chain/operands.hpp"
 #include "catena/instances/rows.hpp"
 
 #include <utility>

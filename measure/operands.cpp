@@ -38,6 +38,12 @@ struct table_of_stretches {
     float* results(std::int64_t count) { return reinterpret_cast<float*>(output(4 * count)); }
 };
 
+/// Strides of a problem's rows, one behind the other, of elements of so many bytes.
+row_strides packed_rows(std::int64_t element, const row_problem& p) {
+    const std::int64_t all = element * p.rows * p.k;
+    return {element * p.k, all, all};
+}
+
 void fill_row(const row_problem& p, table_of_stretches s) {
     row_args& a = s.to.row;
     const std::int64_t values = p.rows * p.k;
@@ -52,49 +58,34 @@ void fill_row(const row_problem& p, table_of_stretches s) {
     } else {
         a.x = s.values(values);
     }
-    if (gates(p.needs.stages)) {
-        a.gate = s.values(values);
-        a.function = gate_function::silu;
+    for (const row_operand_field& f : row_operand_fields) {
+        if (!f.optional && p.needs.stages.any(f.read_by))
+            a.*f.data = s.values(f.shape == operand_shape::rows ? values : p.k);
+        if (f.at != nullptr) a.*f.at = packed_rows(4, p);
     }
-    if (adds_residual(p.needs.stages)) a.residual = s.values(values);
-    if (p.needs.stages.has(stage_kind::mul_weight)) a.weight = s.values(p.k);
-    if (p.needs.stages.has(stage_kind::add_bias)) a.bias = s.values(p.k);
-    if (p.needs.stages.has(stage_kind::mul_next_weight)) a.next_weight = s.values(p.k);
+    if (gates(p.needs.stages)) a.function = gate_function::silu;
     if (p.needs.stages.has(stage_kind::own)) a.own = {own_function(0), {0.25f, 1.5f}};
     if (p.sum) a.sum = s.results(values);
-    if (p.needs.emits.has(format::f32)) a.f32 = s.results(values);
-    if (p.needs.emits.has(format::f16)) a.f16 = s.output(2 * values, format::f16);
-    if (p.needs.emits.has(format::bf16)) a.bf16 = s.output(2 * values, format::bf16);
-    const auto quantized = [&](format f) -> void* {
-        if (!p.needs.emits.has(f)) return nullptr;
-        return s.output(values / p.quant_k * activation_row_bytes(f, p.quant_k), f);
-    };
-    a.q8_1 = quantized(format::q8_1);
-    a.q8_1_mmq_d4 = quantized(format::q8_1_mmq_d4);
-    a.q8_1_mmq_ds4 = quantized(format::q8_1_mmq_ds4);
-    a.bf16_mma = quantized(format::bf16_mma);
-    a.f16_mma = quantized(format::f16_mma);
-    const auto scaled = [&](format f) -> scaled_output {
-        if (!p.needs.emits.has(f)) return {};
-        const std::int64_t scales = p.rows * scale_bytes(f, p.k);
-        return {s.output(p.rows * row_bytes(f, p.k), f),
-                scales > 0 ? s.output(scales, format::unknown) : nullptr};
-    };
-    a.int8_token = scaled(format::int8_token);
-    a.fp8_tensor = scaled(format::fp8_tensor);
-    a.fp8_token = scaled(format::fp8_token);
-    a.fp8_group = scaled(format::fp8_group);
-    a.mxfp8 = scaled(format::mxfp8_rows);
-    a.mxfp4 = scaled(format::mxfp4_rows);
-    a.nvfp4 = scaled(format::nvfp4_rows);
+    a.sum_at = packed_rows(4, p);
+    each_plain_output(a, [&](format f, auto*& data, row_strides& at) {
+        at = packed_rows(info(f).block_bytes, p);
+        if (!p.needs.emits.has(f)) return;
+        void* const to = s.output(info(f).block_bytes * values, f);
+        data = static_cast<std::remove_reference_t<decltype(data)>>(to);
+    });
+    for (const layout_field<row_args>& f : layout_fields<row_args>)
+        if (p.needs.emits.has(f.type))
+            a.*f.to =
+                s.output(values / p.quant_k * activation_row_bytes(f.type, p.quant_k), f.type);
+    for (const scaled_output_field& f : scaled_output_fields) {
+        if (!p.needs.emits.has(f.type)) continue;
+        const std::int64_t scales = p.rows * scale_bytes(f.type, p.k);
+        a.*f.to = {s.output(p.rows * row_bytes(f.type, p.k), f.type),
+                   scales > 0 ? s.output(scales, format::unknown) : nullptr};
+        if (f.scale != nullptr) a.*f.scale = s.values(1);
+    }
     if (a.int8_token.data != nullptr)
         a.int8_sums = reinterpret_cast<std::int32_t*>(s.output(4 * p.rows, format::i32));
-    if (a.fp8_tensor.data != nullptr) a.fp8_scale = s.values(1);
-    if (a.nvfp4.data != nullptr) a.nvfp4_scale = s.values(1);
-    const row_strides f32 = {4 * p.k, 4 * values, 4 * values},
-                      half = {2 * p.k, 2 * values, 2 * values};
-    a.x_at = a.gate_at = a.residual_at = a.sum_at = a.f32_at = f32;
-    a.f16_at = a.bf16_at = half;
     a.k = static_cast<std::int32_t>(p.k);
     a.rows = a.n1 = static_cast<std::int32_t>(p.rows);
     a.quant_k = static_cast<std::int32_t>(p.quant_k);

@@ -23,7 +23,7 @@ inputs heads(pairing pairs, int count = 2) {
     in.k = 4, in.heads = count, in.rows = 2 * count;
     in.eps = 0;
     for (int i = 0; i < in.k * in.rows; ++i) in.x.push_back(i % 5 - 1.5);
-    in.weight = {1, 1, 1, 1};
+    in[operand::weight] = {1, 1, 1, 1};
     in.rope.pairs = pairs, in.rope.dims = 4, in.rope.base = 100;
     in.positions = {3, 10};
     return in;

@@ -9,6 +9,7 @@
 
 using namespace catena::chain;
 using catena::lowered_chain;
+using catena::operand;
 
 namespace {
 
@@ -37,9 +38,9 @@ inputs example() {
     in.rows = 2;
     in.eps = 1e-5;
     in.x = random_values(128, 1);
-    in.residual = random_values(128, 2);
-    in.weight = random_values(64, 3);
-    in.bias = random_values(64, 4);
+    in[operand::residual] = random_values(128, 2);
+    in[operand::weight] = random_values(64, 3);
+    in[operand::bias] = random_values(64, 4);
     in.matrices = {{.type = q4_K, .rows = 3, .experts = 0, .values = random_values(3 * 64, 5)},
                    {.type = q8_0, .rows = 2, .experts = 4, .values = random_values(4 * 2 * 64, 6)}};
     in.ids = {3, 0, 2, 3};
@@ -65,7 +66,7 @@ TEST_CASE(
     const std::vector<double> weights = random_values(6, 32), gate = random_values(2, 33), x = in.x;
     const auto expected = [&](std::size_t row, std::size_t i, bool weighted, bool shared,
                               bool gated) {
-        double sum = in.residual[row * 64 + i];
+        double sum = in[operand::residual][row * 64 + i];
         for (std::size_t s = 0; s < 3; ++s)
             sum += in.experts[(row * 3 + s) * 64 + i] * (weighted ? weights[row * 3 + s] : 1);
         return sum + (shared ? x[row * 64 + i] * (gated ? 1 / (1 + std::exp(-gate[row])) : 1) : 0);
@@ -95,13 +96,14 @@ TEST_CASE("The reference writes the sum, the value and every product") {
     for (std::size_t row = 0; row < 2; ++row) {
         double squares = 0;
         for (std::size_t i = 0; i < 64; ++i) {
-            const double sum = in.x[row * 64 + i] + in.residual[row * 64 + i];
+            const double sum = in.x[row * 64 + i] + in[operand::residual][row * 64 + i];
             CHECK(out.sum[row * 64 + i] == sum);
             squares += sum * sum;
         }
         for (std::size_t i = 0; i < 64; ++i)
             value[row * 64 + i] =
-                out.sum[row * 64 + i] / std::sqrt(squares / 64 + 1e-5) * in.weight[i] + in.bias[i];
+                out.sum[row * 64 + i] / std::sqrt(squares / 64 + 1e-5) * in[operand::weight][i] +
+                in[operand::bias][i];
     }
     for (std::size_t i = 0; i < 128; ++i) CHECK(out.value[i] == Approx(value[i]).epsilon(1e-13));
     CHECK(out.emitted == (catena::format_set::of(f32) | q8_1));
@@ -130,10 +132,10 @@ TEST_CASE("A gated chain multiplies by a function of the gate") {
     in.k = 4;
     in.rows = 2;
     in.x = {1, 2, 3, 4, 5, 6, 7, 8};
-    in.gate = {-2, -1, 0, 1, 2, 3, 4, 5};
+    in[operand::gate] = {-2, -1, 0, 1, 2, 3, 4, 5};
     const auto out_of = [&](catena::gate_function f, double g, double x) {
         in.gated_by = {f, 1.7, 3};
-        in.gate[5] = g, in.x[5] = x;
+        in[operand::gate][5] = g, in.x[5] = x;
         return reference(gated_input, in).value[5];
     };
     using enum catena::gate_function;
@@ -189,8 +191,8 @@ TEST_CASE("A layer_norm takes the mean off, an l2_norm divides by the length") {
     in.rows = 2;
     in.eps = 0.25;
     in.x = {1, 2, 3, 6, 0, 0.1, 0, 0};
-    in.weight = {0, 1, 2, 0.5};
-    in.bias = {4, 3, 2, 1};
+    in[operand::weight] = {0, 1, 2, 0.5};
+    in[operand::bias] = {4, 3, 2, 1};
     const auto layer =
         reference(lower("", layer_norm | mul(weight) | add(bias) | emit<f32>), in).value;
     const double deviation = std::sqrt((4 + 1 + 0 + 9) / 4.0 + 0.25);
@@ -206,7 +208,7 @@ TEST_CASE("A layer_norm takes the mean off, an l2_norm divides by the length") {
 
 TEST_CASE("A residual may be added to a norm, and the sum be normed again") {
     inputs in = example();
-    in.next_weight = random_values(64, 40);
+    in[operand::next_weight] = random_values(64, 40);
     in.next_eps = 0.5;
     const auto normed = reference(lower("", rms_norm | mul(weight) | emit<f32>), in).value;
     const auto joined = rms_norm | mul(weight) | add(residual) | emit<f32>;
@@ -219,18 +221,19 @@ TEST_CASE("A residual may be added to a norm, and the sum be normed again") {
     for (std::size_t row = 0; row < 2; ++row) {
         double squares = 0;
         for (std::size_t i = row * 64; i < row * 64 + 64; ++i) {
-            CHECK(once.value[i] == Approx(normed[i] + in.residual[i]));
+            CHECK(once.value[i] == Approx(normed[i] + in[operand::residual][i]));
             squares += once.value[i] * once.value[i];
         }
         for (std::size_t i = 0; i < 64; ++i)
-            CHECK(twice.value[row * 64 + i] == Approx(once.value[row * 64 + i] * in.next_weight[i] /
-                                                      std::sqrt(squares / 64 + 0.5)));
+            CHECK(twice.value[row * 64 + i] ==
+                  Approx(once.value[row * 64 + i] * in[operand::next_weight][i] /
+                         std::sqrt(squares / 64 + 0.5)));
     }
 }
 
 TEST_CASE("Numbers multiply what a residual is added to, a norm, and what joins that") {
     inputs in = example();
-    in.next_weight = random_values(64, 40);
+    in[operand::next_weight] = random_values(64, 40);
     const auto x = in.x;
     const auto residual_norm =
         lower("", mul(scale) | add(residual) | emit<f32> | rms_norm | mul(weight) | emit<f16>);
@@ -253,7 +256,7 @@ TEST_CASE("Numbers multiply what a residual is added to, a norm, and what joins 
     const auto joined = rms_norm | mul(weight) | add(residual) | emit<f32>;
     in.norm_scale = 1;
     const auto sum = reference(lower("", joined), in).value;  // without mul(scale)
-    in.sum_factor = 0.5;
+    in[operand::factor] = {0.5};
     const outputs twice =
         reference(lower("", joined | rms_norm | mul(next_weight) | emit<f16>), in);
     for (std::size_t i = 0; i < 128; ++i) CHECK(twice.sum[i] == Approx(0.5 * sum[i]));
@@ -261,12 +264,13 @@ TEST_CASE("Numbers multiply what a residual is added to, a norm, and what joins 
 
 TEST_CASE("A norm may be gated") {
     inputs in = example();
-    in.gate = random_values(128, 30);
+    in[operand::gate] = random_values(128, 30);
     in.gated_by.function = catena::gate_function::silu;
     const auto normed = reference(lower("", rms_norm | mul(weight) | emit<f32>), in).value;
     const auto gated = reference(lower("", rms_norm | mul(weight) | glu | emit<f32>), in).value;
     for (std::size_t i = 0; i < 128; ++i)
-        CHECK(gated[i] == Approx(normed[i] * in.gate[i] / (1 + std::exp(-in.gate[i]))));
+        CHECK(gated[i] ==
+              Approx(normed[i] * in[operand::gate][i] / (1 + std::exp(-in[operand::gate][i]))));
 }
 
 TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and by expert") {
@@ -390,7 +394,7 @@ TEST_CASE("A chain without a norm emits its input") {
 
 TEST_CASE("Inputs that do not fit the chain are refused, with what was expected") {
     inputs in = example();
-    in.residual.pop_back();
+    in[operand::residual].pop_back();
     CHECK_THROWS_WITH(reference(norm_input, in),
                       "reference: residual has 127 elements, the chain reads 128");
     in = example();

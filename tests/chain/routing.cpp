@@ -73,7 +73,7 @@ TEST_CASE("a soft max of the chosen alone is the same as one of all that is norm
 TEST_CASE("a bias moves the choice, and leaves the weights") {
     inputs in = token({0, 1, 2}, 2);
     in.routing.score = scoring::sigmoid, in.routing.scale = 2;
-    in.bias = {1, 0, 0};
+    in[operand::bias] = {1, 0, 0};
     const outputs out = routed(in);
     CHECK(out.chosen == numbers{0, 2, 1});
     CHECK(near(out.value[0], 2 * 0.5));
@@ -108,7 +108,7 @@ TEST_CASE("a routing that no experts can have is refused") {
     inputs in = token({1, 2, 3}, 1);
     in.routing.groups = 2;
     CHECK_THROWS_AS(routed(in), std::invalid_argument);
-    in.routing.groups = 1, in.bias = {1};
+    in.routing.groups = 1, in[operand::bias] = {1};
     CHECK_THROWS_AS(routed(in), std::invalid_argument);
 }
 

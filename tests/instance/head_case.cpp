@@ -203,7 +203,7 @@ chain::outputs reference_of(const head_case& c, std::size_t which) {
     in.eps = double{1e-6f};
     const auto x = x_of(c, which), w = weight_of(c, which), f = factors_of(c);
     in.x.assign(x.begin(), x.end());
-    in.weight.assign(w.begin(), w.end());
+    in[operand::weight].assign(w.begin(), w.end());
     in.head_scale = double{v.scale};
     if (v.turned) in.rope = c.rope, in.positions = positions_of(c);
     if (v.turned && c.factors) in.factors.assign(f.begin(), f.end());

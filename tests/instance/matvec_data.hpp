@@ -233,7 +233,7 @@ inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
     in.k = c.k;
     in.rows = c.x_rows();
     in.x.assign(d.x.begin(), d.x.end());
-    if (c.norm) in.weight = packed(norm_weight(c), c.k, 0);
+    if (c.norm) in[operand::weight] = packed(norm_weight(c), c.k, 0);
     in.eps = double{norm_eps};
     in.ids = c.ids;
     for (std::int32_t& id : in.ids)

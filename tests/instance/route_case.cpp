@@ -65,7 +65,7 @@ chain::outputs reference_of(const route_case& c) {
     in.k = c.experts, in.rows = c.tokens;
     const std::vector<float> x = logits_of(c), bias = bias_of(c);
     in.x.assign(x.begin(), x.end());
-    in.bias.assign(bias.begin(), bias.end());
+    in[operand::bias].assign(bias.begin(), bias.end());
     in.routing = c.numbers;
     lowered_chain routing;
     for (const stage_kind kind : {stage_kind::score, stage_kind::choose, stage_kind::weigh})

@@ -109,20 +109,20 @@ chain::inputs reference_inputs(const instance& on, const row_case& c) {
     in.next_eps = double{c.next_eps};
     in.x_scale = double{c.x_scale};
     in.norm_scale = double{c.norm_scale};
-    in.sum_factor = double{c.sum_factor};
+    in[operand::factor] = {double{c.sum_factor}};
     const std::vector<float>& x = c.alone ? d.gate : d.x;
     if (c.slots == 0 || c.shared) in.x.assign(x.begin(), x.end());
-    in.gate.assign(d.gate.begin(), d.gate.end());
+    in[operand::gate].assign(d.gate.begin(), d.gate.end());
     if (c.shared_gate) in.shared_gate.assign(d.expert_gate.begin(), d.expert_gate.end());
     in.experts.assign(d.experts.begin(), d.experts.end());
     in.expert_slots = c.slots;
     if (c.weighted) in.expert_weights.assign(d.expert_weights.begin(), d.expert_weights.end());
     in.gated_by = meaning_of(on, c.function, clamped);
     in.own = meaning_of(on, c.own);
-    in.residual.assign(d.residual.begin(), d.residual.end());
-    in.weight.assign(d.weight.begin(), d.weight.end());
-    in.bias.assign(d.bias.begin(), d.bias.end());
-    in.next_weight.assign(d.next_weight.begin(), d.next_weight.end());
+    in[operand::residual].assign(d.residual.begin(), d.residual.end());
+    in[operand::weight].assign(d.weight.begin(), d.weight.end());
+    in[operand::bias].assign(d.bias.begin(), d.bias.end());
+    in[operand::next_weight].assign(d.next_weight.begin(), d.next_weight.end());
     return in;
 }
 

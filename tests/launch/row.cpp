@@ -215,6 +215,8 @@ TEST_CASE("Wrong arguments of a row are named, and nothing is launched") {
           "row: weight is null, and the stages read it");
     CHECK(said([](row_args& a) { a.residual = a.x; }) ==
           "row: residual is given, and no stage reads it");
+    CHECK(said([](row_args& a) { a.sum_factor = a.weight; }) ==
+          "row: sum_factor is given, and no stage reads it");
     CHECK(said([](row_args& a) { a.x_at.nb1 = 0; }) ==
           "row: x has rows that overlap: its nb1 is 0, a row has 2048 bytes");
     CHECK(said([](row_args& a) { a.rows = 4, a.n1 = 3; }) ==

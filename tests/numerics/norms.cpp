@@ -39,8 +39,8 @@ std::vector<double> exact_norm(const row_case& c, stage_kind norm) {
     in.rows = c.n1;
     in.eps = double{c.eps};
     in.x.assign(d.x.begin(), d.x.end());
-    in.weight.assign(d.weight.begin(), d.weight.end());
-    in.bias.assign(d.bias.begin(), d.bias.end());
+    in[operand::weight].assign(d.weight.begin(), d.weight.end());
+    in[operand::bias].assign(d.bias.begin(), d.bias.end());
     lowered_chain chain;
     const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
     add({.kind = norm});

@@ -77,7 +77,7 @@ TEST_CASE("an index without a row has no name", "[name]") {
 }
 
 TEST_CASE("sets of formats that rows write have names of their own", "[name]") {
-    const format_set ggml = plain_formats | ggml_activations;
+    const format_set ggml = plain_formats | layout_formats;
     CHECK(formats_part(ggml) == "ggml");
     CHECK(formats_named("ggml") == ggml);
     CHECK(formats_named("q8_1_q8_1_mmq_d4") ==

@@ -6,6 +6,8 @@
 #include "catena/chain/rotation.hpp"
 #include "catena/chain/routing.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -52,12 +54,19 @@ struct matrix {
 
 /// Vectors that the chain does not read stay empty.
 struct inputs {
+    /// The values of a named operand besides x: [k, rows], a vector [k], or one number, a factor of
+    /// the sum of a norm and a residual. The bias of a routing is [k], added to the scores of k
+    /// experts for their choice.
+    std::vector<double>& operator[](operand o) { return operands[static_cast<std::size_t>(o)]; }
+    const std::vector<double>& operator[](operand o) const {
+        return operands[static_cast<std::size_t>(o)];
+    }
+
     std::int64_t k = 0;
     std::int64_t rows = 0;         ///< rows of x
     double eps = 0, next_eps = 0;  ///< eps of the first norm and of the second one
     double x_scale = 1;     ///< factor of x, before a residual is added and the sum is normed
     double norm_scale = 1;  ///< factor of the first norm
-    double sum_factor = 1;  ///< factor of the sum of a norm and a residual
     std::vector<double> x;  ///< [k, rows]; with experts it may be empty
     std::vector<double> experts = {};  ///< [k, slots, rows]: the results that combine adds up
     std::vector<double> expert_weights = {};  ///< [slots, rows], or [slots, tokens] for matrices;
@@ -65,15 +74,9 @@ struct inputs {
     std::vector<double> shared_gate = {};     ///< [rows], gate of x, which a shared expert made;
                                               ///< empty: x as it is
     std::int64_t expert_slots = 0;
-    std::vector<double> residual;     ///< [k, rows]
-    std::vector<double> gate;         ///< [k, rows]
-    gating gated_by;                  ///< function that glu applies to gate
-    gating own = {};                  ///< an engine's own op, applied to the finished value
-    std::vector<double> weight;       ///< [k]
-    std::vector<double> next_weight;  ///< [k]
-    std::vector<double> bias;  ///< [k], bias of the norm, or added to the scores of k experts for
-                               ///< their choice; empty: 0
-    std::int64_t heads = 1;    ///< rows of x that a token has next to each other
+    gating gated_by;         ///< function that glu applies to the gate
+    gating own = {};         ///< an engine's own op, applied to the finished value
+    std::int64_t heads = 1;  ///< rows of x that a token has next to each other
     rope_numbers rope = {};
     std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
     std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them
@@ -83,6 +86,7 @@ struct inputs {
     std::vector<double> routed_x = {};  ///< [routed_k, rows]: activation of the experts, if the
                                         ///< chain has their matrices too
     std::int64_t routed_k = 0;          ///< elements of a row of routed_x
+    std::array<std::vector<double>, operand_count> operands;  ///< as operator[] has them
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
     std::int64_t slots = 1;         ///< expert: matrices used per token

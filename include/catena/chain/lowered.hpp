@@ -10,20 +10,6 @@
 
 namespace CATENA_NAMESPACE {
 
-enum class operand : std::uint8_t {
-    none,
-    x,  ///< what the chain starts from
-    residual,
-    weight,
-    one_plus_weight,  ///< 1 + weight: norms whose weight is trained around zero
-    bias,
-    gate,
-    scale,
-    next_weight,  ///< weight of a second norm, which reads the sum of a norm and a residual
-    factor        ///< a number in memory
-};
-inline constexpr int operand_count = static_cast<int>(operand::factor) + 1;
-
 /// The function of a gated value. GLU's names differ by op (SWIGLU is silu); these are ggml's
 /// formulas, but that a NaN always stays one.
 enum class gate_function : std::uint8_t {

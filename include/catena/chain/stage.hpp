@@ -1,12 +1,14 @@
 // The stages that a value passes, in the one order in which it passes them, and what each asks of
 // those before it. The chain's type rules, the matcher's patterns, the instances' names and the
-// kernels all read the order and the rules from here. C++17, so that an engine can read it.
+// kernels all read the order and the rules from here. Also the operands that stages read. C++17, so
+// that an engine can read it.
 #pragma once
 
 #include "catena/bits.hpp"
 #include "catena/config.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace CATENA_NAMESPACE {
 
@@ -199,16 +201,74 @@ constexpr bool serves(stage_set has, stage_set needs) {
            (has_heads(has) || routes(has) || optional_stages.contains(spare));
 }
 
-/// The stages that read a vector of one row's length, shared by all rows.
-inline constexpr stage_set vector_stages =
-    stage_kind::mul_weight | stage_kind::add_bias | stage_kind::mul_next_weight;
+/// The stages that read a residual.
+inline constexpr stage_set residual_stages = stage_kind::add_residual | stage_kind::join_residual;
+/// The stages that read a gate.
+inline constexpr stage_set gate_stages = stage_kind::glu | stage_kind::gate;
 
-CATENA_FN constexpr bool gates(stage_set stages) {
-    return stages.any(stage_kind::glu | stage_kind::gate);
+CATENA_FN constexpr bool gates(stage_set stages) { return stages.any(gate_stages); }
+
+CATENA_FN constexpr bool adds_residual(stage_set stages) { return stages.any(residual_stages); }
+
+/// The named operands of a chain. Each becomes a launch argument.
+enum class operand : std::uint8_t {
+    none,
+    x,  ///< what the chain starts from
+    residual,
+    weight,
+    one_plus_weight,  ///< 1 + weight: norms whose weight is trained around zero
+    bias,
+    gate,
+    scale,
+    next_weight,  ///< weight of a second norm, which reads the sum of a norm and a residual
+    factor        ///< a number in memory
+};
+inline constexpr int operand_count = static_cast<int>(operand::factor) + 1;
+
+namespace chain {
+
+template <operand Which>
+struct operand_name {
+    static constexpr operand which = Which;
+};
+
+inline constexpr operand_name<operand::residual> residual{};
+inline constexpr operand_name<operand::weight> weight{};
+inline constexpr operand_name<operand::one_plus_weight> one_plus_weight{};
+inline constexpr operand_name<operand::bias> bias{};
+inline constexpr operand_name<operand::scale> scale{};
+inline constexpr operand_name<operand::next_weight> next_weight{};
+inline constexpr operand_name<operand::factor> factor{};
+
+template <class T, operand Which>
+inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
+
+constexpr const char* name(operand o) {
+    switch (o) {
+        case operand::none:
+            return "none";
+        case operand::x:
+            return "x";
+        case operand::residual:
+            return "residual";
+        case operand::weight:
+            return "weight";
+        case operand::one_plus_weight:
+            return "one_plus_weight";
+        case operand::bias:
+            return "bias";
+        case operand::gate:
+            return "gate";
+        case operand::scale:
+            return "scale";
+        case operand::next_weight:
+            return "next_weight";
+        case operand::factor:
+            return "factor";
+    }
+    return "unknown";
 }
 
-CATENA_FN constexpr bool adds_residual(stage_set stages) {
-    return stages.any(stage_kind::add_residual | stage_kind::join_residual);
-}
+}  // namespace chain
 
 }  // namespace CATENA_NAMESPACE

@@ -4,107 +4,13 @@
 // be null only where its comment says what null means.
 #pragma once
 
-#include "catena/chain/lowered.hpp"
 #include "catena/chain/rotation.hpp"
 #include "catena/chain/routing.hpp"
-#include "catena/config.hpp"
-#include "catena/format/rows.hpp"
+#include "catena/kernel/row_args.hpp"
 
 #include <cstdint>
 
 namespace CATENA_NAMESPACE {
-
-/// An activation whose scales have an array of their own. Rows lie next to each other in both
-/// arrays.
-struct scaled_output {
-    void* data = nullptr;    ///< values [k, rows], 4-byte aligned; null: the format is not written
-    void* scales = nullptr;  ///< [k / scale_group(format, k), rows]: e8m0 for mxfp8 and mxfp4, e4m3
-                             ///< for nvfp4, else row_args::scale_type; null for fp8_tensor, whose
-                             ///< one scale is an input
-};
-
-/// The results of a token's experts, which a row adds up in the order of the slots: each result is
-/// multiplied with its weight. Then row_args::x, which a shared expert made, is multiplied with
-/// sigmoid(gate) and added. All tokens are rows of the first dimension: n1 equals rows.
-struct expert_results {
-    const float* results = nullptr;  ///< [k, slots, rows], unit element stride; null: only x
-    const float* weights = nullptr;  ///< [slots, rows], one number each; null: each is 1
-    const float* gate = nullptr;     ///< [rows], one number each; null: x is added as it is
-    std::int64_t nb1 = 0, nb2 = 0;   ///< bytes of results: slot to slot, row to row
-    std::int64_t weights_nb1 = 0, weights_nb2 = 0;  ///< bytes of weights: slot to slot, row to row
-    std::int64_t gate_nb = 0;                       ///< bytes of gate: row to row
-    std::int32_t slots = 0;                         ///< results that a row adds up
-};
-
-/// The arguments of the skeleton `row` for rows of a tensor. The value of a row starts as x or as
-/// the sum of experts, and passes the stages of the instance in their order (chain/stage.hpp). A
-/// stage whose operand is null is left out. Tensors are f32 unless a field says otherwise.
-struct row_args : row_params {
-    const float* x = nullptr;     ///< [k, n1, n2, n3], unit element stride; null if the value is a
-                                  ///< sum of experts without a shared one, or f(gate) alone
-    const float* gate = nullptr;  ///< [k, n1, n2, n3]: stage glu makes f(gate) * x, stage gate
-                                  ///< multiplies what a norm made with f(gate); null: no gate
-    expert_results experts;       ///< the experts that stage combine adds up
-    const float* residual = nullptr;  ///< [k, n1, n2, n3]: added to x before the norm
-                                      ///< (add_residual) or to the weighted norm (join_residual);
-                                      ///< null: nothing is added
-    const float* weight = nullptr;    ///< [k], weight of the norm; null: each is 1
-    const float* bias = nullptr;      ///< [k], added to the weighted norm; null: each is 0
-    const float* next_weight = nullptr;  ///< [k], weight of the second norm, whose input is the
-                                         ///< joined sum; null: there is no second norm
-    const float* sum_factor = nullptr;   ///< one number, multiplied with the joined sum; null: 1
-    float* sum = nullptr;  ///< [k, n1, n2, n3], receives the sum that a norm reads: x * x_scale +
-                           ///< residual, or the joined sum; null: not written
-    float* f32 = nullptr;  ///< [k, n1, n2, n3], receives the value; null: not written
-    void* f16 = nullptr;   ///< the value as f16, of the same shape; null: not written
-    void* bf16 = nullptr;  ///< the value as bf16, of the same shape; null: not written
-    void* q8_1 = nullptr;  ///< the value in blocks, row after row; null: not written
-    void* q8_1_mmq_d4 = nullptr;   ///< the value as [block of 128][row], four scales d in front of
-                                   ///< a block; null: not written
-    void* q8_1_mmq_ds4 = nullptr;  ///< the same layout, four pairs (d, sum) in front of a block;
-                                   ///< null: not written
-    void* bf16_mma = nullptr;      ///< the value as bf16, [block of 64][row]; null: not written
-    void* f16_mma = nullptr;       ///< the value as f16, [block of 64][row]; null: not written
-    scaled_output int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8, mxfp4, nvfp4;
-    std::int32_t* int8_sums = nullptr;   ///< [rows], receives the sum of each row of int8_token;
-                                         ///< null: not written
-    const float* fp8_scale = nullptr;    ///< one number, the scale of fp8_tensor: value = scale *
-                                         ///< data; null if fp8_tensor is not written
-    const float* nvfp4_scale = nullptr;  ///< one number, the tensor's scale of nvfp4: value =
-                                         ///< nvfp4_scale * scale * data; null without nvfp4
-    row_strides x_at, gate_at, residual_at, sum_at, f32_at, f16_at, bf16_at;
-    std::int32_t k = 0;           ///< elements of a row
-    std::int32_t rows = 0;        ///< n1 * n2 * n3
-    std::int32_t n1 = 1, n2 = 1;  ///< rows of the first and of the second dimension
-    std::int32_t quant_k = 0;     ///< elements of an activation row of q8_1 and of the layouts of a
-                                  ///< matmul: a multiple or a divisor of k, both multiples of 32 (a
-                                  ///< row of a norm is not always a row of a matmul)
-    std::int32_t quant_blocks = 0;    ///< q8_1 blocks from one activation row to the next; blocks
-                                      ///< behind the first quant_k / 32 are written as zeros
-    format scale_type = format::f32;  ///< type of the scales of int8_token, fp8_token and
-                                      ///< fp8_group: f32, f16 or bf16
-    bool one_plus_weight = false;     ///< the norm is multiplied with 1 + weight
-    bool weight_early = false;  ///< weight and next_weight never change: they may be read before
-                                ///< the grid wait
-};
-
-/// The fields of row_args that hold an operand: its address and, if it has rows of its own, their
-/// strides.
-using row_address_field = const float* row_args::*;
-using row_strides_field = row_strides row_args::*;
-struct row_operand_field {
-    operand which;
-    row_address_field data;
-    row_strides_field at;
-};
-inline constexpr row_operand_field row_operand_fields[] = {
-    {operand::x, &row_args::x, &row_args::x_at},
-    {operand::residual, &row_args::residual, &row_args::residual_at},
-    {operand::gate, &row_args::gate, &row_args::gate_at},
-    {operand::weight, &row_args::weight, nullptr},
-    {operand::bias, &row_args::bias, nullptr},
-    {operand::next_weight, &row_args::next_weight, nullptr},
-    {operand::factor, &row_args::sum_factor, nullptr}};
 
 /// One value with heads, such as Q, [k, heads, tokens]. Each head passes, in this order: a norm and
 /// its weight, a turn, a scale. Then it is written as f32 and stored in a cache.
@@ -310,22 +216,6 @@ struct matmul_args {
     std::int32_t tiles = 0;    ///< row tiles of all members
     matvec_member member[max_members];
 };
-
-/// The address fields of the activation layouts that have one address: a row and a member of a
-/// group write an activation there. Every list of these layouts reads this one.
-template <class Args>
-using layout_address_field = void* Args::*;
-template <class Args>
-struct layout_field {
-    format layout;
-    layout_address_field<Args> to;
-};
-template <class Args>
-inline constexpr layout_field<Args> layout_fields[] = {{format::q8_1, &Args::q8_1},
-                                                       {format::q8_1_mmq_d4, &Args::q8_1_mmq_d4},
-                                                       {format::q8_1_mmq_ds4, &Args::q8_1_mmq_ds4},
-                                                       {format::bf16_mma, &Args::bf16_mma},
-                                                       {format::f16_mma, &Args::f16_mma}};
 
 /// Has the launch expert members? They stand in front of dense ones.
 CATENA_FN constexpr bool has_experts(const matvec_args& a) { return a.member[0].experts > 0; }

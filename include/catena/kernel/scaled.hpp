@@ -52,10 +52,7 @@ class scaled_row {
     CATENA_FN scaled_row(const row_args& a, int row, unsigned largest)
         : a_(a), row_(row), largest_(largest) {}
 
-    static constexpr bool none = !(Emits.has(format::int8_token) || Emits.has(format::fp8_tensor) ||
-                                   Emits.has(format::fp8_token) || Emits.has(format::fp8_group) ||
-                                   Emits.has(format::mxfp8_rows) || Emits.has(format::mxfp4_rows) ||
-                                   Emits.has(format::nvfp4_rows));
+    static constexpr bool none = Emits.without(scaled_formats) == Emits;
     static constexpr bool by_token = Emits.has(format::int8_token) || Emits.has(format::fp8_token);
 
     CATENA_FN static bool wants_largest(const row_args& a) {
@@ -132,6 +129,7 @@ class scaled_row {
         nvfp4_rows,
         formats
     };
+    static_assert(formats == scaled_formats.size(), "each activation whose scales lie apart");
     const row_args& a_;
     int row_;
     unsigned largest_;

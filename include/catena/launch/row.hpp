@@ -33,7 +33,7 @@ class row_launch_check {
         check_operands(stages);
         check_plain_outputs();
         check_blocks();
-        check_apart();
+        check_scaled_outputs();
         if (p_.needs.emits.empty() && !p_.sum)
             fail("row: nothing is written: give an output an address");
     }
@@ -93,14 +93,15 @@ class row_launch_check {
         if (together != 0 && together < p_.alignment) p_.alignment = together;
     }
 
-    void operand(bool wanted, const char* name, const float* data,
-                 const row_strides* at = nullptr) {
-        if (wanted && data == nullptr)
-            fail("row: %s is null, and the stages read it", name);
+    /// `wanted`: a stage reads the operand.
+    void check_operand(const row_operand_field& f, bool wanted) {
+        const float* data = a_.*f.data;
+        if (wanted && data == nullptr && !f.optional)
+            fail("row: %s is null, and the stages read it", f.name);
         else if (!wanted && data != nullptr)
-            fail("row: %s is given, and no stage reads it", name);
-        else if (data != nullptr)
-            reach({name, data, at, 4});
+            fail("row: %s is given, and no stage reads it", f.name);
+        else if (data != nullptr && f.shape != operand_shape::number)
+            reach({f.name, data, f.at != nullptr ? &(a_.*f.at) : nullptr, 4});
     }
 
     void check_operands(stage_set s) {
@@ -111,12 +112,9 @@ class row_launch_check {
                    "combine adds up experts.results of at least one slot");
             p_.slots = a_.experts.slots + (a_.x != nullptr ? 1 : 0);
         }
-        if (a_.x != nullptr || !(experts || alone)) operand(true, "x", a_.x, &a_.x_at);
-        operand(gates(s), "gate", a_.gate, &a_.gate_at);
-        operand(adds_residual(s), "residual", a_.residual, &a_.residual_at);
-        operand(s.has(stage_kind::mul_weight), "weight", a_.weight);
-        operand(s.has(stage_kind::add_bias), "bias", a_.bias);
-        operand(s.has(stage_kind::mul_next_weight), "next_weight", a_.next_weight);
+        if (a_.x == nullptr && !experts && !alone) fail("row: x is null, and the stages read it");
+        for (const row_operand_field& f : row_operand_fields)
+            check_operand(f, f.read_by.empty() || s.any(f.read_by));
         expect(!a_.one_plus_weight || s.has(stage_kind::mul_weight),
                "one_plus_weight is of a weight: add mul_weight to the stages");
         expect(s.has(stage_kind::scale) || a_.x_scale == 1,
@@ -131,23 +129,19 @@ class row_launch_check {
         }
     }
 
-    void output(format f, const char* name, const void* data, const row_strides* at, int size) {
-        if (data == nullptr) return;
-        p_.needs.emits = p_.needs.emits | f;
-        reach({name, data, at, size});
-    }
-
     void check_plain_outputs() {
-        output(format::f32, "f32", a_.f32, &a_.f32_at, 4);
-        output(format::f16, "f16", a_.f16, &a_.f16_at, 2);
-        output(format::bf16, "bf16", a_.bf16, &a_.bf16_at, 2);
+        each_plain_output(a_, [&](format f, const void* data, const row_strides& at) {
+            if (data == nullptr) return;
+            p_.needs.emits = p_.needs.emits | f;
+            reach({name(f), data, &at, info(f).block_bytes});
+        });
     }
 
     /// ggml's activations, whose rows are quant_k long: by default as long as the norm's.
     void check_blocks() {
         format_set asked;
         for (const layout_field<row_args>& f : layout_fields<row_args>)
-            if (a_.*f.to != nullptr) asked = asked | f.layout;
+            if (a_.*f.to != nullptr) asked = asked | f.type;
         if (asked.empty()) return;
         p_.needs.emits = p_.needs.emits | asked;
         if (a_.quant_k == 0) a_.quant_k = a_.k;
@@ -164,26 +158,20 @@ class row_launch_check {
         p_.quant_k = a_.quant_k;
     }
 
-    void apart(format f, const char* name, const scaled_output& o, bool stores_scales) {
-        if (o.data == nullptr) return;
-        p_.needs.emits = p_.needs.emits | f;
-        if (stores_scales && o.scales == nullptr) fail("row: %s.scales is null", name);
-        if (reinterpret_cast<std::uintptr_t>(o.data) % 4 != 0)
-            fail("row: %s.data is not aligned to 4 bytes", name);
+    void check_scaled(const scaled_output_field& f) {
+        const scaled_output& to = a_.*f.to;
+        if (to.data == nullptr) return;
+        p_.needs.emits = p_.needs.emits | f.type;
+        if (scale_bytes(f.type, a_.k) > 0 && to.scales == nullptr)
+            fail("row: %s.scales is null", f.name);
+        if (f.scale != nullptr && a_.*f.scale == nullptr)
+            fail("row: %s is written with a scale that is given: %s is null", f.name, f.scale_name);
+        if (reinterpret_cast<std::uintptr_t>(to.data) % 4 != 0)
+            fail("row: %s.data is not aligned to 4 bytes", f.name);
     }
 
-    void check_apart() {
-        apart(format::int8_token, "int8_token", a_.int8_token, true);
-        apart(format::fp8_tensor, "fp8_tensor", a_.fp8_tensor, false);
-        apart(format::fp8_token, "fp8_token", a_.fp8_token, true);
-        apart(format::fp8_group, "fp8_group", a_.fp8_group, true);
-        apart(format::mxfp8_rows, "mxfp8", a_.mxfp8, true);
-        apart(format::mxfp4_rows, "mxfp4", a_.mxfp4, true);
-        apart(format::nvfp4_rows, "nvfp4", a_.nvfp4, true);
-        expect(a_.fp8_tensor.data == nullptr || a_.fp8_scale != nullptr,
-               "fp8_tensor is written with a scale that is given: fp8_scale is null");
-        expect(a_.nvfp4.data == nullptr || a_.nvfp4_scale != nullptr,
-               "nvfp4 is written with the tensor's scale: nvfp4_scale is null");
+    void check_scaled_outputs() {
+        for (const scaled_output_field& f : scaled_output_fields) check_scaled(f);
         expect(a_.int8_sums == nullptr || a_.int8_token.data != nullptr,
                "int8_sums are the sums of int8_token, which is not written");
         expect(reads_f32(a_.scale_type), "scale_type must be f32, f16 or bf16");

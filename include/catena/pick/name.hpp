@@ -69,16 +69,11 @@ struct named_formats {
 };
 inline constexpr format_set plain_formats =
     format_set::of(format::f32) | format::f16 | format::bf16;
-inline constexpr format_set ggml_activations = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
-                                               format::q8_1_mmq_ds4 | format::bf16_mma |
-                                               format::f16_mma;
 inline constexpr named_formats named_format_sets[] = {
-    {"ggml", plain_formats | ggml_activations},
-    {"ggml_activations", ggml_activations},
+    {"ggml", plain_formats | layout_formats},
+    {"ggml_activations", layout_formats},
     {"caches", cache_formats},
-    {"engines", plain_formats | format::int8_token | format::fp8_tensor | format::fp8_token |
-                    format::fp8_group | format::mxfp8_rows | format::mxfp4_rows |
-                    format::nvfp4_rows},
+    {"engines", plain_formats | scaled_formats},
 };
 
 /// "ggml" for a set with a name of its own; else "q4_K_q6_K", in the order of the registry.

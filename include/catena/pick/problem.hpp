@@ -159,7 +159,7 @@ constexpr bool quantizes_inside(const problem& p) {
 /// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm
 /// is read once.
 constexpr std::int64_t bytes_of_heads(const row_problem& p) {
-    const std::int64_t vectors = p.needs.stages.both(vector_stages).size();
+    const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
     std::int64_t bytes = 4 * p.k * (2 * p.rows - p.stored + vectors), widest = 0;
     for (const format id : p.needs.emits)
         if (id != format::f32 && row_bytes(id, p.k) > widest) widest = row_bytes(id, p.k);
@@ -178,10 +178,10 @@ constexpr std::int64_t bytes_of(const row_problem& p) {
     const std::int64_t values = p.rows * p.k;
     const stage_set stages = p.needs.stages;
     const std::int64_t reads =
-        (p.slots > 0 ? p.slots : 1) + (adds_residual(stages) ? 1 : 0) + (gates(stages) ? 1 : 0);
+        (p.slots > 0 ? p.slots : 1) + operands_read(stages, operand_shape::rows);
     std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
     bytes += 4 * p.rows * p.slots;  // their weights
-    bytes += 4 * p.k * stages.both(vector_stages).size();
+    bytes += 4 * p.k * operands_read(stages, operand_shape::vector);
     for (const format id : p.needs.emits) {
         const bool padded = info(id).role == format_role::activation && !scales_apart(id);
         bytes += padded ? quotient(values, p.quant_k) * activation_row_bytes(id, p.quant_k)

@@ -146,7 +146,7 @@ step_result checker::run_heads(int step, const heads_args& a) {
             const auto values = read_values(on_, from, count);
             to.assign(values.begin(), values.end());
         };
-        vector(in.weight, m.weight, m.k);
+        vector(in[operand::weight], m.weight, m.k);
         if (m.turned) {
             in.rope = turn;
             in.positions.assign(positions.begin(), positions.end());

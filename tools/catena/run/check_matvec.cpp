@@ -221,7 +221,7 @@ std::vector<double> checker::normed(const lowered_chain& chain, const matvec_arg
     in.eps = static_cast<double>(a.eps);
     in.x = std::move(rows);
     const auto weight = read_values(on_, a.norm_weight, a.k);
-    in.weight.assign(weight.begin(), weight.end());
+    in[operand::weight].assign(weight.begin(), weight.end());
     return chain::reference(chain, in).value;
 }
 

@@ -70,7 +70,7 @@ chain::inputs checker::seed_routing(const route_args& a, std::uint64_t key) {
     if (a.bias != nullptr) {
         const auto bias = seeded(random_bits(asked_.seed, where_.key(a.bias)), in.k, 0, 0.1f);
         write_values(on_, const_cast<float*>(a.bias), bias);
-        in.bias.assign(bias.begin(), bias.end());
+        in[operand::bias].assign(bias.begin(), bias.end());
     }
     return in;
 }

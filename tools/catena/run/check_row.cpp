@@ -17,7 +17,7 @@ constexpr double bf16_limit = 1e-5;      // its rounding alone: 2^-18 / 3
 
 /// Where an operand of a row step lies, piece after piece, and what its values are seeded with.
 struct row_operand {
-    std::vector<double> chain::inputs::*to;
+    std::vector<double>* to;
     const float* base = nullptr;
     std::int64_t count = 0;               ///< values of a piece
     std::vector<std::int64_t> offsets{};  ///< of the pieces, in bytes
@@ -45,31 +45,42 @@ struct row_operand {
     }
 };
 
-/// The operands of a row step that are there. `key_of`: of a constant, by its address.
+/// The operands of a row step that are there, and their places in `in`. `key_of`: of a constant, by
+/// its address.
 template <class KeyOf>
-std::vector<row_operand> operands_of(const row_args& a, std::uint64_t key, KeyOf key_of) {
+std::vector<row_operand> operands_of(const row_args& a, chain::inputs& in, std::uint64_t key,
+                                     KeyOf key_of) {
     std::vector<row_operand> all;
     const auto add = [&](row_operand o) {
         if (o.base != nullptr) all.push_back(std::move(o));
     };
-    const auto rows = [&](auto to, const float* base, const row_strides& at, int stream) {
-        row_operand o{to, base, a.k};
+    std::uint64_t stream = 0;
+    const auto rows = [&](std::vector<double>& to, const float* base, const row_strides& at) {
+        row_operand o{&to, base, a.k};
         for (std::int64_t r = 0; r < a.rows; ++r) o.offsets.push_back(row_offset(a, at, r));
-        o.key = random_bits(key, static_cast<std::uint64_t>(stream));
+        o.key = random_bits(key, stream++);
         add(std::move(o));
-    };
-    const auto vector = [&](auto to, const float* base, float mean) {
-        if (base != nullptr) add({to, base, a.k, {0}, key_of(base), mean, 0.1f});
     };
     const expert_results& e = a.experts;
     const bool alone = a.x == nullptr && e.results == nullptr;  // the gate's function, without x
-    rows(&chain::inputs::x, alone ? a.gate : a.x, alone ? a.gate_at : a.x_at, 0);
-    rows(&chain::inputs::residual, a.residual, a.residual_at, 1);
-    if (!alone) rows(&chain::inputs::gate, a.gate, a.gate_at, 2);
-
-    row_operand made{&chain::inputs::experts, e.results, a.k},
-        weights{&chain::inputs::expert_weights, e.weights, 1},
-        gate{&chain::inputs::shared_gate, e.gate, 1};
+    for (const row_operand_field& f : row_operand_fields) {
+        std::vector<double>& to =
+            f.which == operand::x || (f.which == operand::gate && alone) ? in.x : in[f.which];
+        const float* const base = a.*f.data;
+        if (base == nullptr) continue;
+        if (f.shape == operand_shape::rows)
+            rows(to, base, a.*f.at);
+        else
+            add({&to,
+                 base,
+                 f.shape == operand_shape::vector ? std::int64_t{a.k} : 1,
+                 {0},
+                 key_of(base),
+                 f.which == operand::bias ? 0.0f : 1.0f,
+                 0.1f});
+    }
+    row_operand made{&in.experts, e.results, a.k}, weights{&in.expert_weights, e.weights, 1},
+        gate{&in.shared_gate, e.gate, 1};
     for (std::int64_t r = 0; e.results != nullptr && r < a.rows; ++r) {
         for (std::int64_t s = 0; s < e.slots; ++s) {
             made.offsets.push_back(s * e.nb1 + r * e.nb2);
@@ -77,14 +88,10 @@ std::vector<row_operand> operands_of(const row_args& a, std::uint64_t key, KeyOf
         }
         gate.offsets.push_back(r * e.gate_nb);
     }
-    std::uint64_t stream = 3;
     for (row_operand* o : {&made, &weights, &gate}) {
         o->key = random_bits(key, stream++);
         add(std::move(*o));
     }
-    vector(&chain::inputs::weight, a.weight, 1);
-    vector(&chain::inputs::bias, a.bias, 0);
-    vector(&chain::inputs::next_weight, a.next_weight, 1);
     return all;
 }
 
@@ -145,21 +152,16 @@ step_result checker::run_row(int step, const row_args& a) {
     const bool experts = a.experts.results != nullptr;
     if (experts) in.expert_slots = a.experts.slots;
     if (experts && a.residual == nullptr)  // what the chain adds
-        in.residual.assign(static_cast<std::size_t>(in.k * in.rows), 0);
+        in[operand::residual].assign(static_cast<std::size_t>(in.k * in.rows), 0);
     if (a.gate != nullptr)
         in.gated_by = meaning_of(plan_.rows().ops, {a.function, {a.alpha, a.limit}});
     in.own = meaning_of(plan_.rows().ops, a.own);
     // Operands may share memory: all are written before any is read.
-    const std::vector<row_operand> all = operands_of(a, key, [&](const float* constant) {
+    const std::vector<row_operand> all = operands_of(a, in, key, [&](const float* constant) {
         return random_bits(asked_.seed, where_.key(constant));
     });
     for (const row_operand& o : all) o.seed(on_);
-    if (a.sum_factor != nullptr)
-        write_values(on_, const_cast<float*>(a.sum_factor),
-                     seeded(random_bits(key, 6), 1, 1, 0.1f));
-    for (const row_operand& o : all) in.*o.to = o.values(on_);
-    if (a.sum_factor != nullptr)
-        in.sum_factor = static_cast<double>(read_values(on_, a.sum_factor, 1)[0]);
+    for (const row_operand& o : all) *o.to = o.values(on_);
 
     step_result result;
     result.fault = launch(step, {});

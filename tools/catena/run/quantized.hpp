@@ -49,7 +49,7 @@ std::vector<quantized_output> quantized_outputs(const Args& a, std::int64_t rows
         else  // the same block of all rows
             all.push_back({name(type), type, base, block, rows * block});
     };
-    for (const layout_field<Args>& f : layout_fields<Args>) add(f.layout, a.*f.to);
+    for (const layout_field<Args>& f : layout_fields<Args>) add(f.type, a.*f.to);
     return all;
 }
 

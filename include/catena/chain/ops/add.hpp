@@ -4,7 +4,6 @@
 
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
-#include "catena/chain/operands.hpp"
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
@@ -16,9 +15,11 @@ struct add_stage {
     static constexpr bool per_row = Kind != stage_kind::add_bias;
 
     static void apply(evaluation& e, const stage& s) {
-        const std::vector<double>& added = per_row ? e.in.residual : e.in.bias;
+        const std::vector<double>& added = e.in[per_row ? operand::residual : operand::bias];
         expect_elements(name(s.reads), added, per_row ? e.in.k * e.in.rows : e.in.k);
-        const double factor = kind == stage_kind::join_residual ? e.in.sum_factor : 1;
+        const std::vector<double>& factors = e.in[operand::factor];
+        const double factor =
+            kind == stage_kind::join_residual && !factors.empty() ? factors[0] : 1;
         for (std::size_t i = 0; i < e.value.size(); ++i)
             e.value[i] = (e.value[i] + added[i % added.size()]) * factor;
         e.at_sum = kind == stage_kind::add_residual;

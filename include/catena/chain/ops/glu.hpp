@@ -16,10 +16,10 @@ struct glu_stage {
 
     static void apply(evaluation& e, const stage& s) {
         const bool alone = s.reads != operand::gate;
-        if (!alone) expect_elements("gate", e.in.gate, e.in.k * e.in.rows);
+        const std::vector<double>& gate = alone ? e.value : e.in[operand::gate];
+        if (!alone) expect_elements("gate", gate, e.in.k * e.in.rows);
         for (std::size_t i = 0; i < e.value.size(); ++i)
-            e.value[i] =
-                gated(e.in.gated_by, alone ? e.value[i] : e.in.gate[i], alone ? 1 : e.value[i]);
+            e.value[i] = gated(e.in.gated_by, gate[i], alone ? 1 : e.value[i]);
     }
 
     static constexpr work count(const stage& s, const sizes& n) {

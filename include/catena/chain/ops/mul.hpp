@@ -6,7 +6,6 @@
 
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
-#include "catena/chain/operands.hpp"
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
@@ -18,7 +17,7 @@ struct mul_stage {
 
     static void apply(evaluation& e, const stage& s) {
         const std::vector<double>& weight =
-            kind == stage_kind::mul_next_weight ? e.in.next_weight : e.in.weight;
+            e.in[kind == stage_kind::mul_next_weight ? operand::next_weight : operand::weight];
         expect_elements(name(s.reads), weight, e.in.k);
         const double more = s.reads == operand::one_plus_weight ? 1 : 0;
         for (std::size_t i = 0; i < e.value.size(); ++i)

@@ -90,7 +90,8 @@ struct choose_op {
     static void apply(evaluation& e, const stage&) {
         const inputs& in = e.in;
         const routing_numbers& n = in.routing;
-        if (!in.bias.empty()) expect_elements("the bias of experts", in.bias, in.k);
+        const std::vector<double>& bias = in[operand::bias];
+        if (!bias.empty()) expect_elements("the bias of experts", bias, in.k);
         if (n.chosen < 1 || n.chosen > in.k || n.groups < 1 || in.k % n.groups != 0 ||
             (n.groups > 1 && in.k / n.groups < 2) || n.groups_chosen > n.groups)
             throw std::invalid_argument("reference: no such experts, or groups of them");
@@ -98,7 +99,7 @@ struct choose_op {
         for (std::int64_t row = 0; row < in.rows; ++row) {
             const auto first = e.value.begin() + row * in.k;
             std::vector<double> choice(first, first + in.k);
-            for (std::size_t i = 0; i < in.bias.size(); ++i) choice[i] += in.bias[i];
+            for (std::size_t i = 0; i < bias.size(); ++i) choice[i] += bias[i];
             if (n.groups > 1) keep_best_groups(n, choice);
             const std::vector<std::int32_t> order = sorted(choice);
             e.out.choice.insert(e.out.choice.end(), choice.begin(), choice.end());

@@ -19,10 +19,12 @@ constexpr int row_sums(const row_computation& of) {
     return row_passes(of) - 1 + (of.stages.has(stage_kind::score) ? 2 : 0);
 }
 
-/// Operands that are read beside x, of which a thread has a quad for each of x.
-constexpr int row_operands(const stage_set& stages) {
-    return stages.both(vector_stages).size() + (stages.has(stage_kind::join_residual) ? 1 : 0) +
-           (stages.has(stage_kind::gate) ? 1 : 0);
+/// Operands that are read when the value has been made, of which a thread has a quad for each of
+/// x.
+constexpr int row_operands(stage_set stages) {
+    const stage_set behind = stages.without(stage_set::before(stage_kind::mul_weight));
+    return operands_read(behind, operand_shape::rows) +
+           operands_read(behind, operand_shape::vector);
 }
 
 /// Is a value scaled and rounded with its neighbors before it is written?

@@ -68,7 +68,7 @@ inline row_problem problem_of(const graph_view& view, const match& m, format_set
     };
     const auto written = [&](std::int32_t t) { reaches({t, 0, strides_of(view.at(t))}); };
     for (const row_operand_field& f : row_operand_fields)
-        if (f.which != operand::factor) reaches(m.reads[f.which]);
+        if (f.shape != operand_shape::number) reaches(m.reads[f.which]);
     if (m.experts.found()) {
         const slot_rows rows = slot_rows_of(view, m.experts);
         const std::uint64_t bits = static_cast<std::uint64_t>(

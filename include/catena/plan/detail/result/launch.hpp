@@ -13,22 +13,7 @@
 
 namespace CATENA_NAMESPACE {
 
-namespace detail {
-
-/// Has every layout in which a plan holds activations an address in the arguments?
-constexpr bool layouts_have_addresses() {
-    for (const format layout : activation_layouts) {
-        bool found = scales_apart(layout);  // those are filled in one by one
-        for (const layout_field<row_args>& f : layout_fields<row_args>)
-            found = found || f.layout == layout;
-        if (!found) return false;
-    }
-    return true;
-}
-static_assert(layouts_have_addresses(),
-              "an activation layout is missing in layout_fields (kernel/args.hpp)");
-
-}  // namespace detail
+namespace detail {}  // namespace detail
 
 step_args plan::args(int i, void* workspace) const {
     const step& s = made_->steps[static_cast<std::size_t>(i)];
@@ -40,8 +25,7 @@ step_args plan::args(int i, void* workspace) const {
     };
     const auto quantize_to = [&](auto& a, std::int32_t chain) {
         using args = std::remove_reference_t<decltype(a)>;
-        for (const layout_field<args>& f : layout_fields<args>)
-            a.*f.to = activation(chain, f.layout);
+        for (const layout_field<args>& f : layout_fields<args>) a.*f.to = activation(chain, f.type);
     };
     step_args out;
     out.kind = s.what.kind();
@@ -56,9 +40,11 @@ step_args plan::args(int i, void* workspace) const {
     if (out.kind == skeleton::row) {
         out.row = made_->row_launches[index];
         quantize_to(out.row, s.chain);
-        if (void* data = activation(s.chain, format::fp8_group)) {  // its scales lie behind
-            const std::int64_t values = std::int64_t{out.row.rows} * out.row.k;
-            out.row.fp8_group = {data, static_cast<std::byte*>(data) + values};
+        for (const scaled_output_field& f : scaled_output_fields) {
+            void* const data = layout_number(f.type) < 0 ? nullptr : activation(s.chain, f.type);
+            if (data == nullptr) continue;
+            const std::int64_t values = out.row.rows * row_bytes(f.type, out.row.k);
+            out.row.*f.to = {data, static_cast<std::byte*>(data) + values};
         }
         return out;
     }

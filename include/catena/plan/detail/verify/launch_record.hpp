@@ -136,8 +136,8 @@ class launch_record {
         for (const layout_field<Args>& f : layout_fields<Args>) {
             const void* const to = a.*f.to;
             if (to == nullptr) continue;
-            if (!writes.has(f.layout)) fail("is not written by its row", 0, name(f.layout));
-            if (k > 0) quantize(to, f.layout, v, k, quotient(values, k));
+            if (!writes.has(f.type)) fail("is not written by its row", 0, name(f.type));
+            if (k > 0) quantize(to, f.type, v, k, quotient(values, k));
         }
     }
 

@@ -75,12 +75,13 @@ inline void limit_activation(launch_rules& rules, const row_args& a) {
 
 /// A row step writes nothing that no node of an engine makes, nor norms as none does.
 inline void limit_meaning(launch_rules& rules, const row_computation& c, const row_args& a) {
-    const bool others = a.int8_token.data != nullptr || a.fp8_tensor.data != nullptr ||
-                        a.fp8_token.data != nullptr || a.mxfp8.data != nullptr ||
-                        a.mxfp4.data != nullptr || a.nvfp4.data != nullptr ||
-                        a.int8_sums != nullptr;
-    rules.must(!others && !a.one_plus_weight && a.f16 == nullptr && a.bf16 == nullptr &&
-                   !c.stages.has(stage_kind::l2_norm),
+    const bool others =
+        std::any_of(std::begin(scaled_output_fields), std::end(scaled_output_fields),
+                    [&a](const scaled_output_field& f) {
+                        return f.type != format::fp8_group && (a.*f.to).data != nullptr;
+                    });
+    rules.must(!others && a.int8_sums == nullptr && !a.one_plus_weight && a.f16 == nullptr &&
+                   a.bf16 == nullptr && !c.stages.has(stage_kind::l2_norm),
                "is nothing that an engine's node computes", 0, "its result");
     rules.must(a.next_weight == nullptr ||
                    c.stages.has(stage_kind::next_norm) == c.stages.has(stage_kind::mul_next_weight),
