@@ -113,10 +113,10 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
     const row& r = t.rows[index];
     const bool is_matmul = r.computes.kind() == skeleton::matmul;
     const std::vector<format> formats = listed(r.computes.product().weights);
-    const bool numbers = is_matmul && formats.size() == 1 &&
-                         (formats[0] == format::f16 || formats[0] == format::bf16);
+    const bool of_16_bits = is_matmul && formats.size() == 1 &&
+                            (formats[0] == format::f16 || formats[0] == format::bf16);
     for (const matvec_shape& shape : matvec_shapes)
-        for (const int columns : numbers     ? std::vector{64, 512, 2048}
+        for (const int columns : of_16_bits  ? std::vector{64, 512, 2048}
                                  : is_matmul ? std::vector{64, 512}
                                              : std::vector{columns_of(r.policy)}) {
             product_problem p;
@@ -129,7 +129,7 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
                                      " columns" + std::to_string(columns);
             const std::size_t before = to.size();
             add(to, t, index, name, p, arena, l2);
-            if (!numbers || to.size() == before) continue;
+            if (!of_16_bits || to.size() == before) continue;
             for (int i = 0; i < p.member_count; ++i)
                 to.back().plain.all.push_back({p.member[i].rows, p.k, p.columns});
         }
