@@ -13,8 +13,10 @@ namespace {
 struct row_shape {
     int k, rows;
 };
-constexpr row_shape row_shapes[] = {{2048, 1}, {4096, 1},   {8192, 1},
-                                    {4096, 4}, {4096, 512}, {8192, 4096}};
+constexpr row_shape row_shapes[] = {
+    {.k = 2048, .rows = 1}, {.k = 4096, .rows = 1},   {.k = 8192, .rows = 1},
+    {.k = 4096, .rows = 4}, {.k = 4096, .rows = 512}, {.k = 8192, .rows = 4096},
+};
 
 struct matvec_shape {
     const char* what;
@@ -22,10 +24,10 @@ struct matvec_shape {
     std::array<int, 3> members;  ///< weight rows; 0: no such member
 };
 constexpr matvec_shape matvec_shapes[] = {
-    {"output", 4096, {4096}},
-    {"q,k,v", 4096, {4096, 1024, 1024}},
-    {"gate,up", 4096, {12288, 12288}},
-    {"narrow", 2048, {512, 512}},
+    {.what = "output", .k = 4096, .members = {4096}},
+    {.what = "q,k,v", .k = 4096, .members = {4096, 1024, 1024}},
+    {.what = "gate,up", .k = 4096, .members = {12288, 12288}},
+    {.what = "narrow", .k = 2048, .members = {512, 512}},
 };
 
 /// Adds the case when the row serves the problem.
