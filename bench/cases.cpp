@@ -13,8 +13,10 @@ namespace {
 struct row_shape {
     int k, rows;
 };
-constexpr row_shape row_shapes[] = {{2048, 1}, {4096, 1},   {8192, 1},
-                                    {4096, 4}, {4096, 512}, {8192, 4096}};
+constexpr row_shape row_shapes[] = {
+    {.k = 2048, .rows = 1}, {.k = 4096, .rows = 1},   {.k = 8192, .rows = 1},
+    {.k = 4096, .rows = 4}, {.k = 4096, .rows = 512}, {.k = 8192, .rows = 4096},
+};
 
 struct matvec_shape {
     const char* what;
@@ -22,10 +24,10 @@ struct matvec_shape {
     std::array<int, 3> members;  ///< weight rows; 0: no such member
 };
 constexpr matvec_shape matvec_shapes[] = {
-    {"output", 4096, {4096}},
-    {"q,k,v", 4096, {4096, 1024, 1024}},
-    {"gate,up", 4096, {12288, 12288}},
-    {"narrow", 2048, {512, 512}},
+    {.what = "output", .k = 4096, .members = {4096}},
+    {.what = "q,k,v", .k = 4096, .members = {4096, 1024, 1024}},
+    {.what = "gate,up", .k = 4096, .members = {12288, 12288}},
+    {.what = "narrow", .k = 2048, .members = {512, 512}},
 };
 
 /// Adds the case when the row serves the problem.
@@ -113,10 +115,10 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
     const row& r = t.rows[index];
     const bool is_matmul = r.computes.kind() == skeleton::matmul;
     const std::vector<format> formats = listed(r.computes.product().weights);
-    const bool numbers = is_matmul && formats.size() == 1 &&
-                         (formats[0] == format::f16 || formats[0] == format::bf16);
+    const bool of_16_bits = is_matmul && formats.size() == 1 &&
+                            (formats[0] == format::f16 || formats[0] == format::bf16);
     for (const matvec_shape& shape : matvec_shapes)
-        for (const int columns : numbers     ? std::vector{64, 512, 2048}
+        for (const int columns : of_16_bits  ? std::vector{64, 512, 2048}
                                  : is_matmul ? std::vector{64, 512}
                                              : std::vector{columns_of(r.policy)}) {
             product_problem p;
@@ -129,7 +131,7 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
                                      " columns" + std::to_string(columns);
             const std::size_t before = to.size();
             add(to, t, index, name, p, arena, l2);
-            if (!numbers || to.size() == before) continue;
+            if (!of_16_bits || to.size() == before) continue;
             for (int i = 0; i < p.member_count; ++i)
                 to.back().plain.all.push_back({p.member[i].rows, p.k, p.columns});
         }

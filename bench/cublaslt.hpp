@@ -23,10 +23,35 @@ struct cublaslt_format {
 
 /// f16, bf16, fp8 e4m3 with bf16 results, int8 with int32 results.
 inline constexpr cublaslt_format cublaslt_formats[] = {
-    {"f16", CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, 2, 2},
-    {"bf16", CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, 2, 2},
-    {"fp8", CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, 1, 2},
-    {"int8", CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, 1, 4}};
+    {.name = "f16",
+     .operand = CUDA_R_16F,
+     .result = CUDA_R_16F,
+     .compute = CUBLAS_COMPUTE_32F,
+     .scale = CUDA_R_32F,
+     .operand_bytes = 2,
+     .result_bytes = 2},
+    {.name = "bf16",
+     .operand = CUDA_R_16BF,
+     .result = CUDA_R_16BF,
+     .compute = CUBLAS_COMPUTE_32F,
+     .scale = CUDA_R_32F,
+     .operand_bytes = 2,
+     .result_bytes = 2},
+    {.name = "fp8",
+     .operand = CUDA_R_8F_E4M3,
+     .result = CUDA_R_16BF,
+     .compute = CUBLAS_COMPUTE_32F,
+     .scale = CUDA_R_32F,
+     .operand_bytes = 1,
+     .result_bytes = 2},
+    {.name = "int8",
+     .operand = CUDA_R_8I,
+     .result = CUDA_R_32I,
+     .compute = CUBLAS_COMPUTE_32I,
+     .scale = CUDA_R_32I,
+     .operand_bytes = 1,
+     .result_bytes = 4},
+};
 
 class cublaslt_products {
   public:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """listed.py RECORD ROWS: of a record of `catena tune` what the set takes, on standard output.
 
-Row steps and matvecs of numbers keep all candidates. Matvecs of quantized weights keep those that ROWS (an instances/ARCH/
+Row steps and matvecs of float weights keep all candidates. Matvecs of quantized weights keep those that ROWS (an instances/ARCH/
 rows.inc) lists, and those of WALKED. What the tuner found beside them, launch by launch in a chain of copies, made no decode
 step faster (Qwen3-8B) or made it slower (experts of Qwen3-30B-A3B for four tokens).
 """
@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-NUMBERS = {"f32", "f16", "bf16"}
+FLOAT_WEIGHTS = {"f32", "f16", "bf16"}
 # Found rows that also made decode steps of whole models faster on an H100: the output matrix of Qwen3-8B took 180 us in place
 # of 196, and gpt-oss-20b decoded 17 % more tokens of four sequences.
 WALKED = {"matvec.q6_K.t256_r4_c1_p4096_async2_smem", "matvec.mxfp4.t128_r8_c1_p1024_bulk2"}
@@ -19,7 +19,7 @@ WALKED = {"matvec.q6_K.t256_r4_c1_p4096_async2_smem", "matvec.mxfp4.t128_r8_c1_p
 
 def is_kept(problem, candidate, listed):
     weights = problem["computes"].get("weights")
-    return weights is None or set(weights) <= NUMBERS or candidate["row"].rsplit(".", 1)[0] in listed | WALKED
+    return weights is None or set(weights) <= FLOAT_WEIGHTS or candidate["row"].rsplit(".", 1)[0] in listed | WALKED
 
 
 def main(record, rows):

@@ -6,8 +6,8 @@ endif()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CATENA_ARCH_LISTS}/arch.hpp ${CATENA_ARCH_LISTS}/served.hpp)
 
 # CATENA_ARCHS: the architectures that have an instance set, such as sm_90.
-file(STRINGS ${CATENA_ARCH_LISTS}/arch.hpp CATENA_ARCHS REGEX "^ *{\"sm_[0-9]+\"")
-list(TRANSFORM CATENA_ARCHS REPLACE "^ *{\"(sm_[0-9]+)\".*" "\\1")
+file(STRINGS ${CATENA_ARCH_LISTS}/arch.hpp CATENA_ARCHS REGEX "limits_of\\(\"sm_[0-9]+\"")
+list(TRANSFORM CATENA_ARCHS REPLACE ".*\"(sm_[0-9]+)\".*" "\\1")
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 
 # catena_served_<compute capability>: its set and its codes.

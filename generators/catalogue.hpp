@@ -34,7 +34,7 @@ inline constexpr auto finish_routed =
 inline constexpr auto activation =
     quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, bf16_mma, f16_mma> | readers | finish;
 
-/// A value that others read in a plain format, too: numbers, such as the routers of models
+/// A value that others read in a plain format, too: float weights, such as the routers of models
 /// with experts, read its f32 beside matrices that read it quantized.
 inline constexpr auto plain_value = emit<f32> | emit<f16> | emit<bf16>;
 inline constexpr auto value = plain_value | activation;

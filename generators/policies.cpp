@@ -183,19 +183,19 @@ struct arch_choice {
     const char* name;
     copy_method copy;
     int stages;
-    const char* inherits;  ///< "": predicted for this arch
+    const char* inherits = "";  ///< "": predicted for this arch
 };
 
 // clang-format off
 constexpr arch_choice choices[] = {
-    {"host",   copy_method::bulk,  4, "sm_90"},
-    {"sm_75",  copy_method::plain, 2, ""},
-    {"sm_80",  copy_method::async, 4, ""},
-    {"sm_86",  copy_method::async, 4, "sm_80"},
-    {"sm_89",  copy_method::async, 4, "sm_80"},
-    {"sm_90",  copy_method::bulk,  4, ""},
-    {"sm_100", copy_method::bulk,  4, "sm_90"},
-    {"sm_120", copy_method::bulk,  4, "sm_90"},
+    {.name = "host",   .copy = copy_method::bulk,  .stages = 4, .inherits = "sm_90"},
+    {.name = "sm_75",  .copy = copy_method::plain, .stages = 2},
+    {.name = "sm_80",  .copy = copy_method::async, .stages = 4},
+    {.name = "sm_86",  .copy = copy_method::async, .stages = 4, .inherits = "sm_80"},
+    {.name = "sm_89",  .copy = copy_method::async, .stages = 4, .inherits = "sm_80"},
+    {.name = "sm_90",  .copy = copy_method::bulk,  .stages = 4},
+    {.name = "sm_100", .copy = copy_method::bulk,  .stages = 4, .inherits = "sm_90"},
+    {.name = "sm_120", .copy = copy_method::bulk,  .stages = 4, .inherits = "sm_90"},
 };
 // clang-format on
 
@@ -219,7 +219,8 @@ bool fits_sm(const arch& target, const product_computation& computes, const matv
 struct longer_ring {
     int piece, stages;
 };
-constexpr longer_ring longer_rings[] = {{4096, 3}, {4096, 2}, {2048, 3}};
+constexpr longer_ring longer_rings[] = {
+    {.piece = 4096, .stages = 3}, {.piece = 4096, .stages = 2}, {.piece = 2048, .stages = 3}};
 
 matvec_policy with_longer_pieces(const arch& target, const product_computation& computes,
                                  matvec_policy shape, std::int64_t k) {

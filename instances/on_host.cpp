@@ -2,8 +2,8 @@
 
 namespace CATENA_NAMESPACE::instances {
 
-host_kernel host_kernel_for(const computation& computes, const policy& numbers) {
-    return host_kernel_of(computes, numbers, host_families, host_family_count);
+host_kernel host_kernel_for(const computation& computes, const policy& how) {
+    return host_kernel_of(computes, how, host_families, host_family_count);
 }
 
 table on_host(const table& described) {

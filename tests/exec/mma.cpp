@@ -1,4 +1,4 @@
-// Integer mma (numbers: mma_numbers.cpp): where every element of a fragment lies, what comes out,
+// Integer mma (floats: mma_floats.cpp): where every element of a fragment lies, what comes out,
 // and what happens when a warp does not come whole.
 #include "launch.hpp"
 

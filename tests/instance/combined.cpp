@@ -19,13 +19,13 @@ constexpr matvec_policy one_row = {.threads = 64,
                                    .activation = activation_source::shared};
 constexpr matvec_policy three_rows = {
     .threads = 96, .rows = 3, .columns = 1, .piece = 1024, .stages = 2, .copy = copy_method::async};
-constexpr matvec_policy numbers = {.threads = 64,
-                                   .rows = 2,
-                                   .columns = 1,
-                                   .piece = 256,
-                                   .stages = 2,
-                                   .activation = activation_source::shared,
-                                   .product = inner_product::fma};
+constexpr matvec_policy float_weights = {.threads = 64,
+                                         .rows = 2,
+                                         .columns = 1,
+                                         .piece = 256,
+                                         .stages = 2,
+                                         .activation = activation_source::shared,
+                                         .product = inner_product::fma};
 constexpr row_policy whole_rows = {.threads = 64, .values = 8, .vector = true};
 constexpr row_computation sums = {.stages = stage_kind::combine | stage_kind::add_residual,
                                   .emits = format_set::of(format::f32)};
@@ -98,5 +98,5 @@ TEST_CASE("Slots that a launch adds up give the bits of the row step behind it")
                                             .activation = format::f32,
                                             .weights = format_set::of(format::f16),
                                             .epilogue = products<format::f16>.epilogue};
-    same_as_row(made<as_f32, numbers>());
+    same_as_row(made<as_f32, float_weights>());
 }

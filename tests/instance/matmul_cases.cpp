@@ -1,5 +1,5 @@
 // The cases of a matmul: products alone over every awkward shape, experts, then what an epilogue
-// makes of them. A tile is one block's work: `tile` weight rows, numbers.columns columns.
+// makes of them. A tile is one block's work: `tile` weight rows, how.columns columns.
 #include "sweep.hpp"
 
 #include "catena/kernel/layout.hpp"
@@ -18,7 +18,7 @@ namespace {
 struct shapes {
     format_set weights;
     std::vector<format> formats;
-    int unit = 32;   ///< elements of the largest block, or 32 numbers
+    int unit = 32;   ///< elements of the largest block, or 32 floats
     int ragged = 0;  ///< a K that ends inside a step
     int tile = 0, columns = 0;
 

@@ -366,13 +366,13 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
 
 /// The dense ones as a launch stands them that makes its activation itself, a norm or in every
 /// third case none. Numbers read a norm always, and in every third case nobody else does.
-std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool numbers) {
+std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool float_weights) {
     std::erase_if(cases, [](const matvec_case& c) { return c.experts != 0; });
     for (std::size_t i = 0; i < cases.size(); ++i) {
         cases[i].as_f32 = true;
-        cases[i].norm = numbers || i % 3 != 0;
+        cases[i].norm = float_weights || i % 3 != 0;
         if (!cases[i].norm) cases[i].what += ", without a norm";
-        if (!numbers) continue;
+        if (!float_weights) continue;
         if (i % 3 > 0) cases[i].emits = cases[i].emits | format::q8_1;
         if (i % 3 > 1) cases[i].emits = cases[i].emits | format::f32;
     }
@@ -387,10 +387,10 @@ std::vector<matvec_case> matvec_cases(const product_computation& computes,
     auto cases = product_cases(computes, how), more = epilogue_cases(computes, how);
     cases.insert(cases.end(), more.begin(), more.end());
     // Quantized, an infinity is a NaN; as a number it stays one.
-    const bool of_numbers = computes.activation == format::f32;
-    if (of_numbers)
+    const bool float_weights = computes.activation == format::f32;
+    if (float_weights)
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
-    return computes.stages.has(stage_kind::rms_norm) ? made_inside(cases, of_numbers) : cases;
+    return computes.stages.has(stage_kind::rms_norm) ? made_inside(cases, float_weights) : cases;
 }
 
 }  // namespace catena_test

@@ -34,7 +34,7 @@ matvec_case order_case(const product_computation& computes, int columns) {
     return c;
 }
 
-/// The same members through every part that `numbers` can do.
+/// The same members through every part that `how` can do.
 matvec_case finished_case(const product_computation& computes, const matvec_policy& how,
                           int columns) {
     matvec_case c = order_case(computes, columns);

@@ -81,9 +81,9 @@ TEST_CASE("a stage twice, or one where another took its place, is no pattern", "
 TEST_CASE("chains that differ only in their matrices are one family", "[pattern]") {
     const pattern a = pattern_of(chain_of("a", false, true, q8));
     CHECK(same_family(a, pattern_of(chain_of("b", false, true, q4))));
-    const pattern of_numbers = pattern_of(chain_of("e", false, true, numbers));
-    CHECK(same_family(a, of_numbers));
-    CHECK(of_numbers.activations == format_set::of(format::f32));
+    const pattern of_floats = pattern_of(chain_of("e", false, true, numbers));
+    CHECK(same_family(a, of_floats));
+    CHECK(of_floats.activations == format_set::of(format::f32));
     CHECK_FALSE(same_family(a, pattern_of(chain_of("c", true, true, q8))));
     CHECK_FALSE(same_family(a, pattern_of(chain_of("d", false, false, q8))));
 }

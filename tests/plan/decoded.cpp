@@ -40,10 +40,10 @@ table table_of_both() {
                                                  .stages = 3,
                                                  .copy = copy_method::async,
                                                  .product = tile_product::wgmma};
-        matmul_policy numbers = by_int8, halves = by_warpgroups, scaled = by_int8;
-        numbers.threads = 256, numbers.rows = 16, numbers.stages = 4;
-        numbers.piece = 32, halves.piece = 64, scaled.piece = 128;
-        numbers.copy = copy_method::async, halves.copy = copy_method::async;
+        matmul_policy floats = by_int8, halves = by_warpgroups, scaled = by_int8;
+        floats.threads = 256, floats.rows = 16, floats.stages = 4;
+        floats.piece = 32, halves.piece = 64, scaled.piece = 128;
+        floats.copy = copy_method::async, halves.copy = copy_method::async;
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         row_computation norm = norm_row;
         norm.emits = layouts | format::f32;
@@ -51,7 +51,7 @@ table table_of_both() {
         norm.emits = format_set::of(format::f32) | format::fp8_group;
         out.push_back(row_of(norm, plain_row));
         out.push_back(row_of(row_computation{.emits = layouts}, plain_row));
-        out.push_back(row_of(tiles_of(f16, format::f32), numbers));
+        out.push_back(row_of(tiles_of(f16, format::f32), floats));
         out.push_back(row_of(tiles_of(f16, format::f16_mma), halves));
         out.push_back(
             row_of(tiles_of(format_set::of(format::fp8_e4m3), format::fp8_group), scaled));
@@ -99,10 +99,10 @@ struct both_case {
 };
 
 /// x of so many columns -> norm -> MUL, as nodes 0 and 1.
-struct numbers_case {
+struct float_weights_case {
     graph_builder g;
     id mul;
-    explicit numbers_case(std::int64_t columns)
+    explicit float_weights_case(std::int64_t columns)
         : mul(g.scaled_norm(g.input(format::f32, {512, columns}))) {}
 };
 
@@ -141,7 +141,7 @@ TEST_CASE(
     "float weights are multiplied with a rounded copy where that is quicker, and then nobody needs "
     "f32",
     "[plan][decoded]") {
-    numbers_case c(128);
+    float_weights_case c(128);
     c.g.matmul(format::f16, 512, c.mul);
     c.g.matmul(format::f16, 512, c.mul);
     const plan p = plan_of_both(c.g);
@@ -158,11 +158,11 @@ TEST_CASE(
 
 TEST_CASE("few columns of float weights read f32, and so do their other readers",
           "[plan][decoded]") {
-    numbers_case few(12);
+    float_weights_case few(12);
     few.g.matmul(format::f16, 64, few.mul);
     CHECK(plan_of_both(few.g).steps()[0].what.row().needs.emits == format_set::of(format::f32));
 
-    numbers_case c(128);
+    float_weights_case c(128);
     c.g.matmul(format::f16, 512, c.mul);
     c.g.other({c.mul});
     c.g.matmul(format::q6_K, 64, c.mul);
@@ -171,7 +171,7 @@ TEST_CASE("few columns of float weights read f32, and so do their other readers"
 }
 
 TEST_CASE("who asks for f32 gets no rounded copy either", "[plan][decoded]") {
-    numbers_case c(128);
+    float_weights_case c(128);
     c.g[c.g.matmul(format::f16, 512, c.mul)].params[0] = 10;
     c.g.matmul(format::f16, 512, c.mul);
     const plan p = plan_of_both(c.g);
@@ -180,7 +180,7 @@ TEST_CASE("who asks for f32 gets no rounded copy either", "[plan][decoded]") {
     CHECK(!p.at(1).elided);
 }
 
-TEST_CASE("the engine's value is rounded for numbers where that saves more than it takes",
+TEST_CASE("the engine's value is rounded for float weights where that saves more than it takes",
           "[plan][decoded]") {
     const auto plan_for = [](int readers) {
         graph_builder g;
@@ -199,7 +199,7 @@ TEST_CASE("the engine's value is rounded for numbers where that saves more than 
 
 TEST_CASE("float weights beside fp8 read f32, for a step writes that or what is rounded",
           "[plan][decoded]") {
-    numbers_case c(128);
+    float_weights_case c(128);
     c.g.matmul(format::f16, 512, c.mul);
     c.g.matmul(format::fp8_e4m3, 64, c.mul);
     const plan p = plan_of_both(c.g);

@@ -186,7 +186,8 @@ TEST_CASE("expert matrices of float weights pick the rows that the ids say",
     CHECK(a.x_slots == 1);
 }
 
-TEST_CASE("the order that is asked for puts numbers beside numbers", "[plan][float_weights]") {
+TEST_CASE("the order that is asked for puts float weights beside float weights",
+          "[plan][float_weights]") {
     norm_case c;
     c.g.matmul(format::f32, 8, c.mul);
     c.g.matmul(format::q4_K, 64, c.mul);

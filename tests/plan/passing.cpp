@@ -106,7 +106,7 @@ TEST_CASE("a router's launch writes its norm for those who read it as it is", "[
     }
 }
 
-TEST_CASE("a norm that numbers alone read is written by nobody", "[plan][norm]") {
+TEST_CASE("a norm that float weights alone read is written by nobody", "[plan][norm]") {
     norm_case c;
     c.g.matmul(format::f32, 8, c.mul);
     c.g.matmul(format::f16, 8, c.mul);

@@ -68,7 +68,7 @@ TEST_CASE("a reshaped weight leaves its buffer one of weights", "[run]") {
     CHECK(steps_that_agree(g) == 2);
 }
 
-TEST_CASE("numbers and quantized matrices read one value of the engine", "[run]") {
+TEST_CASE("float weights and quantized matrices read one value of the engine", "[run]") {
     nlohmann::json g = catena_test::small_graph();
     add(g, 1, "NONE", "f32", {32, 8, 1, 1}, {4, 128, 1024, 1024}, {});
     add(g, 2, "NONE", "q8_0", {32, 64, 1, 1}, {34, 34, 2176, 2176}, {});

@@ -108,8 +108,8 @@ std::string as_json(const report& r, bool verbose) {
                           {"wanted", r.done.norms_wanted},
                           {"emitted", r.done.norms_emitted}};
     root["activations"] = activations_json(r.done);
-    root["numbers"] = {{"matmuls", r.wanted.float_weights.size()},
-                       {"served", r.done.float_weights_served}};
+    root["float_weights"] = {{"matmuls", r.wanted.float_weights.size()},
+                             {"served", r.done.float_weights_served}};
     const group_tally& groups = r.done.groups;
     root["groups"] = {{"wanted", groups.wanted},
                       {"planned_before_alloc", groups.planned_before_alloc},

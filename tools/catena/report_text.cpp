@@ -35,7 +35,7 @@ void print_activations(buffer& out, const report& r) {
         line(out, "  {:<40} {:>4} read by {:>4}, {:>4} once", producer, t.wanted, t.matmuls,
              t.quantized_once);
     if (!r.wanted.float_weights.empty())
-        line(out, "numbers        {} matmuls of f32, f16 or bf16 weights, {} served",
+        line(out, "float weights  {} matmuls of f32, f16 or bf16 weights, {} served",
              r.wanted.float_weights.size(), d.float_weights_served);
     line(out,
          "groups         {} of two or more matmuls, {} in one launch, {} in part; {} if ordered "

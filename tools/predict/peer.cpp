@@ -17,8 +17,6 @@ struct fusion {
     const char* rule = nullptr;
 };
 
-bool same_shape(const tensor& a, const tensor& b) { return std::equal(a.ne, a.ne + 4, b.ne); }
-
 bool same_layout(const tensor& a, const tensor& b) {
     return a.type == b.type && same_shape(a, b) && std::equal(a.nb, a.nb + 4, b.nb);
 }

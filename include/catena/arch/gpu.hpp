@@ -26,51 +26,136 @@ struct gpu_figures {
     int compute_capability = 0;  ///< compute capability, if it is not that of the set
 };
 
-// clang-format off
-inline constexpr gpu_figures gpu_registry[] = {
-    {"RTX 2080 Ti",    "sm_75",   68,   5.5,  616e3, 1545, "Turing whitepaper"},
-    {"T4",             "sm_75",   40,   4,    320e3, 1590, "Turing whitepaper"},
-    {"A100 SXM",       "sm_80",  108,  40,   2039e3, 1410, "A100 datasheet (80 GB), Ampere whitepaper"},
-    {"A100 SXM 40GB",  "sm_80",  108,  40,   1555e3, 1410, "Ampere whitepaper"},
-    {"A100 PCIe",      "sm_80",  108,  40,   1935e3, 1410, "A100 datasheet (80 GB), Ampere whitepaper"},
-    {"A30",            "sm_80",   56,  24,    933e3, 1440, "A30 datasheet", "SMs, L2, clock"},
-    {"RTX 3060",       "sm_86",   28,   3,    360e3, 1777, "RTX 3060 specifications", "SMs, L2, bandwidth"},
-    {"RTX 3080",       "sm_86",   68,   5,    760e3, 1710, "GA102 whitepaper"},
-    {"RTX 3090",       "sm_86",   82,   6,    936e3, 1695, "GA102 whitepaper"},
-    {"A10",            "sm_86",   72,   6,    600e3, 1695, "A10 datasheet", "SMs, L2, clock"},
-    {"A40",            "sm_86",   84,   6,    696e3, 1740, "GA102 whitepaper"},
-    {"RTX A6000",      "sm_86",   84,   6,    768e3, 1800, "GA102 whitepaper"},
-    {"Orin",           "sm_86",   16,   4,    204.8e3, 1300, "Jetson AGX Orin technical brief (64 GB)", "", 87},
-    {"RTX 4060",       "sm_89",   24,  24,    272e3, 2460, "RTX 4060 specifications", "SMs"},
-    {"RTX 4070",       "sm_89",   46,  36,    504e3, 2475, "Ada whitepaper"},
-    {"RTX 4080",       "sm_89",   76,  64,    717e3, 2505, "Ada whitepaper"},
-    {"RTX 4090",       "sm_89",  128,  72,   1008e3, 2520, "Ada whitepaper"},
-    {"L4",             "sm_89",   58,  48,    300e3, 2040, "L4 datasheet", "SMs, L2, clock"},
-    {"L20",            "sm_89",   92,  96,    864e3, 2520, "L20 datasheet", "SMs, L2, clock"},
-    {"L40",            "sm_89",  142,  96,    864e3, 2490, "L40 datasheet, Ada whitepaper"},
-    {"L40S",           "sm_89",  142,  96,    864e3, 2520, "L40S datasheet", "L2, clock"},
-    {"RTX 6000 Ada",   "sm_89",  142,  96,    960e3, 2505, "Ada whitepaper"},
-    {"H100 SXM",       "sm_90",  132,  50,   3350e3, 1980, "H100 datasheet, Hopper whitepaper", "clock"},
-    {"H100 PCIe",      "sm_90",  114,  50,   2000e3, 1755, "H100 datasheet, Hopper whitepaper"},
-    {"H100 NVL",       "sm_90",  132,  50,   3900e3, 1785, "H100 datasheet", "SMs, L2, clock"},
-    {"H200 SXM",       "sm_90",  132,  50,   4800e3, 1980, "H200 datasheet", "SMs, L2, clock"},
-    {"H200 NVL",       "sm_90",  132,  50,   4800e3, 1785, "H200 datasheet", "SMs, L2, clock"},
-    {"H20",            "sm_90",   78,  60,   4000e3, 1980, "H20 datasheet", "SMs, L2, clock"},
-    {"GH200 96GB",     "sm_90",  132,  50,   4000e3, 1980, "GH200 datasheet", "SMs, L2, clock"},
-    {"GH200 144GB",    "sm_90",  132,  50,   4900e3, 1980, "GH200 datasheet", "SMs, L2, clock"},
-    {"B200",           "sm_100", 148, 126,   7700e3, 1965, "HGX B200 datasheet", "SMs, L2, clock"},
-    {"GB200",          "sm_100", 152, 126,   8000e3, 2062, "GB200 NVL72 datasheet", "SMs, L2, clock"},
-    {"B300",           "sm_100", 148, 126,   8000e3, 2032, "HGX B300 datasheet", "SMs, L2, clock", 103},
-    {"Thor",           "sm_100",  20,  32,    273e3, 1575, "Jetson T5000 datasheet", "SMs, L2", 110},
-    {"RTX 5060",       "sm_120",  30,  32,    448e3, 2497, "RTX 5060 specifications", "SMs, L2"},
-    {"RTX 5070",       "sm_120",  48,  48,    672e3, 2512, "RTX Blackwell whitepaper"},
-    {"RTX 5070 Ti",    "sm_120",  70,  48,    896e3, 2452, "RTX Blackwell whitepaper"},
-    {"RTX 5080",       "sm_120",  84,  64,    960e3, 2617, "RTX Blackwell whitepaper"},
-    {"RTX 5090",       "sm_120", 170,  96,   1792e3, 2407, "RTX Blackwell whitepaper"},
-    {"RTX PRO 6000",   "sm_120", 188, 128,   1792e3, 2617, "RTX PRO 6000 datasheet", "L2, clock"},
-    {"GB10",           "sm_120",  48,  24,    273e3, 2418, "DGX Spark user guide", "SMs, L2, clock", 121},
+/// What stands in an entry of the registry, each figure with its name.
+namespace detail::figure {
+
+struct sms {
+    int is;
 };
-// clang-format on
+struct l2_mib {
+    double is;
+};
+struct peak_bytes_per_us {
+    double is;
+};
+struct cycles_per_us {
+    double is;
+};
+struct source {
+    const char* is;
+};
+struct assumed {
+    const char* is;
+};
+struct compute_capability {
+    int is;
+};
+
+constexpr void set(gpu_figures& g, sms f) { g.sms = f.is; }
+constexpr void set(gpu_figures& g, l2_mib f) { g.l2_mib = f.is; }
+constexpr void set(gpu_figures& g, peak_bytes_per_us f) { g.peak_bytes_per_us = f.is; }
+constexpr void set(gpu_figures& g, cycles_per_us f) { g.cycles_per_us = f.is; }
+constexpr void set(gpu_figures& g, source f) { g.source = f.is; }
+constexpr void set(gpu_figures& g, assumed f) { g.assumed = f.is; }
+constexpr void set(gpu_figures& g, compute_capability f) { g.compute_capability = f.is; }
+
+template <class... Figures>
+constexpr gpu_figures gpu(const char* name, const char* arch, Figures... figures) {
+    gpu_figures g{};
+    g.name = name;
+    g.arch = arch;
+    (set(g, figures), ...);
+    return g;
+}
+
+inline constexpr gpu_figures registry[] = {
+    gpu("RTX 2080 Ti", "sm_75", sms{68}, l2_mib{5.5}, peak_bytes_per_us{616e3}, cycles_per_us{1545},
+        source{"Turing whitepaper"}),
+    gpu("T4", "sm_75", sms{40}, l2_mib{4}, peak_bytes_per_us{320e3}, cycles_per_us{1590},
+        source{"Turing whitepaper"}),
+    gpu("A100 SXM", "sm_80", sms{108}, l2_mib{40}, peak_bytes_per_us{2039e3}, cycles_per_us{1410},
+        source{"A100 datasheet (80 GB), Ampere whitepaper"}),
+    gpu("A100 SXM 40GB", "sm_80", sms{108}, l2_mib{40}, peak_bytes_per_us{1555e3},
+        cycles_per_us{1410}, source{"Ampere whitepaper"}),
+    gpu("A100 PCIe", "sm_80", sms{108}, l2_mib{40}, peak_bytes_per_us{1935e3}, cycles_per_us{1410},
+        source{"A100 datasheet (80 GB), Ampere whitepaper"}),
+    gpu("A30", "sm_80", sms{56}, l2_mib{24}, peak_bytes_per_us{933e3}, cycles_per_us{1440},
+        source{"A30 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("RTX 3060", "sm_86", sms{28}, l2_mib{3}, peak_bytes_per_us{360e3}, cycles_per_us{1777},
+        source{"RTX 3060 specifications"}, assumed{"SMs, L2, bandwidth"}),
+    gpu("RTX 3080", "sm_86", sms{68}, l2_mib{5}, peak_bytes_per_us{760e3}, cycles_per_us{1710},
+        source{"GA102 whitepaper"}),
+    gpu("RTX 3090", "sm_86", sms{82}, l2_mib{6}, peak_bytes_per_us{936e3}, cycles_per_us{1695},
+        source{"GA102 whitepaper"}),
+    gpu("A10", "sm_86", sms{72}, l2_mib{6}, peak_bytes_per_us{600e3}, cycles_per_us{1695},
+        source{"A10 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("A40", "sm_86", sms{84}, l2_mib{6}, peak_bytes_per_us{696e3}, cycles_per_us{1740},
+        source{"GA102 whitepaper"}),
+    gpu("RTX A6000", "sm_86", sms{84}, l2_mib{6}, peak_bytes_per_us{768e3}, cycles_per_us{1800},
+        source{"GA102 whitepaper"}),
+    gpu("Orin", "sm_86", sms{16}, l2_mib{4}, peak_bytes_per_us{204.8e3}, cycles_per_us{1300},
+        source{"Jetson AGX Orin technical brief (64 GB)"}, compute_capability{87}),
+    gpu("RTX 4060", "sm_89", sms{24}, l2_mib{24}, peak_bytes_per_us{272e3}, cycles_per_us{2460},
+        source{"RTX 4060 specifications"}, assumed{"SMs"}),
+    gpu("RTX 4070", "sm_89", sms{46}, l2_mib{36}, peak_bytes_per_us{504e3}, cycles_per_us{2475},
+        source{"Ada whitepaper"}),
+    gpu("RTX 4080", "sm_89", sms{76}, l2_mib{64}, peak_bytes_per_us{717e3}, cycles_per_us{2505},
+        source{"Ada whitepaper"}),
+    gpu("RTX 4090", "sm_89", sms{128}, l2_mib{72}, peak_bytes_per_us{1008e3}, cycles_per_us{2520},
+        source{"Ada whitepaper"}),
+    gpu("L4", "sm_89", sms{58}, l2_mib{48}, peak_bytes_per_us{300e3}, cycles_per_us{2040},
+        source{"L4 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("L20", "sm_89", sms{92}, l2_mib{96}, peak_bytes_per_us{864e3}, cycles_per_us{2520},
+        source{"L20 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("L40", "sm_89", sms{142}, l2_mib{96}, peak_bytes_per_us{864e3}, cycles_per_us{2490},
+        source{"L40 datasheet, Ada whitepaper"}),
+    gpu("L40S", "sm_89", sms{142}, l2_mib{96}, peak_bytes_per_us{864e3}, cycles_per_us{2520},
+        source{"L40S datasheet"}, assumed{"L2, clock"}),
+    gpu("RTX 6000 Ada", "sm_89", sms{142}, l2_mib{96}, peak_bytes_per_us{960e3},
+        cycles_per_us{2505}, source{"Ada whitepaper"}),
+    gpu("H100 SXM", "sm_90", sms{132}, l2_mib{50}, peak_bytes_per_us{3350e3}, cycles_per_us{1980},
+        source{"H100 datasheet, Hopper whitepaper"}, assumed{"clock"}),
+    gpu("H100 PCIe", "sm_90", sms{114}, l2_mib{50}, peak_bytes_per_us{2000e3}, cycles_per_us{1755},
+        source{"H100 datasheet, Hopper whitepaper"}),
+    gpu("H100 NVL", "sm_90", sms{132}, l2_mib{50}, peak_bytes_per_us{3900e3}, cycles_per_us{1785},
+        source{"H100 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("H200 SXM", "sm_90", sms{132}, l2_mib{50}, peak_bytes_per_us{4800e3}, cycles_per_us{1980},
+        source{"H200 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("H200 NVL", "sm_90", sms{132}, l2_mib{50}, peak_bytes_per_us{4800e3}, cycles_per_us{1785},
+        source{"H200 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("H20", "sm_90", sms{78}, l2_mib{60}, peak_bytes_per_us{4000e3}, cycles_per_us{1980},
+        source{"H20 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("GH200 96GB", "sm_90", sms{132}, l2_mib{50}, peak_bytes_per_us{4000e3}, cycles_per_us{1980},
+        source{"GH200 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("GH200 144GB", "sm_90", sms{132}, l2_mib{50}, peak_bytes_per_us{4900e3},
+        cycles_per_us{1980}, source{"GH200 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("B200", "sm_100", sms{148}, l2_mib{126}, peak_bytes_per_us{7700e3}, cycles_per_us{1965},
+        source{"HGX B200 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("GB200", "sm_100", sms{152}, l2_mib{126}, peak_bytes_per_us{8000e3}, cycles_per_us{2062},
+        source{"GB200 NVL72 datasheet"}, assumed{"SMs, L2, clock"}),
+    gpu("B300", "sm_100", sms{148}, l2_mib{126}, peak_bytes_per_us{8000e3}, cycles_per_us{2032},
+        source{"HGX B300 datasheet"}, assumed{"SMs, L2, clock"}, compute_capability{103}),
+    gpu("Thor", "sm_100", sms{20}, l2_mib{32}, peak_bytes_per_us{273e3}, cycles_per_us{1575},
+        source{"Jetson T5000 datasheet"}, assumed{"SMs, L2"}, compute_capability{110}),
+    gpu("RTX 5060", "sm_120", sms{30}, l2_mib{32}, peak_bytes_per_us{448e3}, cycles_per_us{2497},
+        source{"RTX 5060 specifications"}, assumed{"SMs, L2"}),
+    gpu("RTX 5070", "sm_120", sms{48}, l2_mib{48}, peak_bytes_per_us{672e3}, cycles_per_us{2512},
+        source{"RTX Blackwell whitepaper"}),
+    gpu("RTX 5070 Ti", "sm_120", sms{70}, l2_mib{48}, peak_bytes_per_us{896e3}, cycles_per_us{2452},
+        source{"RTX Blackwell whitepaper"}),
+    gpu("RTX 5080", "sm_120", sms{84}, l2_mib{64}, peak_bytes_per_us{960e3}, cycles_per_us{2617},
+        source{"RTX Blackwell whitepaper"}),
+    gpu("RTX 5090", "sm_120", sms{170}, l2_mib{96}, peak_bytes_per_us{1792e3}, cycles_per_us{2407},
+        source{"RTX Blackwell whitepaper"}),
+    gpu("RTX PRO 6000", "sm_120", sms{188}, l2_mib{128}, peak_bytes_per_us{1792e3},
+        cycles_per_us{2617}, source{"RTX PRO 6000 datasheet"}, assumed{"L2, clock"}),
+    gpu("GB10", "sm_120", sms{48}, l2_mib{24}, peak_bytes_per_us{273e3}, cycles_per_us{2418},
+        source{"DGX Spark user guide"}, assumed{"SMs, L2, clock"}, compute_capability{121}),
+};
+
+}  // namespace detail::figure
+
+inline constexpr const auto& gpu_registry = detail::figure::registry;
 
 /// `a` with the figures of a GPU. The share of the peak bandwidth that reads reach is the one that
 /// is assumed of the GPU whose rates `a` has: that of an H100 SXM is 3000 of 3350 GB/s.
@@ -84,9 +169,7 @@ constexpr arch with_figures(arch a, const gpu_figures& of) {
     }
     if (of.sms > 0) a.sms = of.sms;
     if (of.cycles_per_us > 0) a.cycles_per_us = of.cycles_per_us;
-    std::size_t i = 0;
-    for (; of.name[i] != '\0' && i + 1 < sizeof(a.gpu); ++i) a.gpu[i] = of.name[i];
-    while (i < sizeof(a.gpu)) a.gpu[i++] = '\0';
+    detail::set_text(a.gpu, of.name);
     return a;
 }
 

@@ -71,28 +71,27 @@ constexpr int bound_blocks(const Policy& p) {
 /// What a kernel runs. With CATENA_PHASES all kernels of the file are matvecs, and their names are
 /// entered.
 #if defined(CATENA_PHASES)
-#define CATENA_RUN(symbol, computes, numbers)                                                      \
-    ::catena::instances::run_timed<computations::computes, policy_of_##computes##_##numbers, ops,  \
+#define CATENA_RUN(symbol, computes, how)                                                          \
+    ::catena::instances::run_timed<computations::computes, policy_of_##computes##_##how, ops,      \
                                    ::catena::instances::number_of(#symbol)>
 #else
 #define CATENA_TIMED_KERNEL(symbol)
-#define CATENA_RUN(symbol, computes, numbers)                                                      \
-    ::catena::instances::run_on_device<computations::computes, policy_of_##computes##_##numbers,   \
-                                       ops>
+#define CATENA_RUN(symbol, computes, how)                                                          \
+    ::catena::instances::run_on_device<computations::computes, policy_of_##computes##_##how, ops>
 #endif
 
 /// The kernel of a row; its symbol is the row's name, as profilers and ptxas show it.
-#define CATENA_KERNEL(arch, launch, formats, numbers, computes)                                    \
-    constexpr auto policy_of_##computes##_##numbers =                                              \
-        ::catena::policy_named<computations::computes.kind>(#numbers).value();                     \
+#define CATENA_KERNEL(arch, launch, formats, how, computes)                                        \
+    constexpr auto policy_of_##computes##_##how =                                                  \
+        ::catena::policy_named<computations::computes.kind>(#how).value();                         \
     extern "C" __global__ __launch_bounds__(                                                       \
-        ::catena::instances::bound_threads(policy_of_##computes##_##numbers),                      \
-        ::catena::instances::bound_blocks(policy_of_##computes##_##numbers)) void                  \
-        catena_##launch##_##formats##_##numbers##_##arch(                                          \
+        ::catena::instances::bound_threads(policy_of_##computes##_##how),                          \
+        ::catena::instances::bound_blocks(policy_of_##computes##_##how)) void                      \
+        catena_##launch##_##formats##_##how##_##arch(                                              \
             const __grid_constant__ ::catena::instances::kernel_args<computations::computes>       \
                 args) {                                                                            \
-        CATENA_RUN(catena_##launch##_##formats##_##numbers##_##arch, computes, numbers)(args);     \
+        CATENA_RUN(catena_##launch##_##formats##_##how##_##arch, computes, how)(args);             \
     }                                                                                              \
-    CATENA_TIMED_KERNEL(catena_##launch##_##formats##_##numbers##_##arch)
+    CATENA_TIMED_KERNEL(catena_##launch##_##formats##_##how##_##arch)
 
 }  // namespace CATENA_NAMESPACE::instances

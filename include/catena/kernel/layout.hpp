@@ -244,7 +244,7 @@ constexpr std::int64_t tile_decoding_bytes(const matmul_policy& p, format_set we
 
 /// Two groups of one weight row, unpacked: 64 int8. A row is 20 words from the next, so that the
 /// eight rows of a fragment lie in different banks. Then their scales and mins, a vector a group.
-/// Numbers are multiplied as they lie.
+/// Float weights are multiplied as they lie.
 inline constexpr int unpacked_groups = 2;
 inline constexpr int unpacked_row_bytes = unpacked_groups * 32 + 16;
 inline constexpr int unpacked_scale_bytes = unpacked_groups * 16;

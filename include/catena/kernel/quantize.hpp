@@ -135,7 +135,7 @@ CATENA_FN std::byte* place_of_halves(void* base, std::int64_t rows, int row, int
 /// Four values rounded to f16 or bf16, the first in the lowest bits. An f16 overflows to infinity.
 template <format F>
 CATENA_FN std::uint64_t rounded_quad(const real (&v)[quad]) {
-    static_assert(F == format::f16 || F == format::bf16, "numbers of 16 bits");
+    static_assert(F == format::f16 || F == format::bf16, "floats of 16 bits");
     if constexpr (F == format::f16)
         return std::uint64_t{to_half_pair(v[2], v[3])} << 32 | to_half_pair(v[0], v[1]);
     else

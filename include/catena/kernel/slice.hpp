@@ -21,7 +21,7 @@ struct tensor_bytes {
     const std::byte* end;
 };
 
-/// Slices need no rounding: a block is whole chunks, or 32 numbers are.
+/// Slices need no rounding: a block is whole chunks, or 32 floats are.
 template <format F>
 inline constexpr bool whole_chunks = block_alignment<F> == chunk_bytes;
 

@@ -155,6 +155,15 @@ struct array_view {
 /// How many elements it has: 0 if an extent is 0.
 constexpr std::int64_t elements(const tensor& t) { return t.ne[0] * t.ne[1] * t.ne[2] * t.ne[3]; }
 
+/// Do two tensors have equally many rows in each dimension?
+constexpr bool same_rows(const tensor& a, const tensor& b) {
+    return a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];
+}
+/// Do two tensors have equally many elements in each dimension?
+constexpr bool same_shape(const tensor& a, const tensor& b) {
+    return a.ne[0] == b.ne[0] && same_rows(a, b);
+}
+
 /// The tensor whose memory `t` names: what it says, or the source that its op can only rename.
 constexpr std::int32_t named_by(const tensor& t) {
     const bool renames = t.kind != op::none && launches_nothing(t.kind);

@@ -298,10 +298,10 @@ inline std::optional<named_row> row_named(std::string_view text) {
     named_row out;
     out.launch = detail::next_part(text, '.');
     const std::optional<format_set> formats = formats_named(detail::next_part(text, '.'));
-    const std::string_view numbers = detail::next_part(text, '.');
-    const std::optional<policy> how = policy_named(skeleton_named(out.launch), numbers);
+    const std::string_view tuned = detail::next_part(text, '.');
+    const std::optional<policy> how = policy_named(skeleton_named(out.launch), tuned);
     if (out.launch.empty() || text.empty() || !formats || !how) return std::nullopt;
-    if (policy_part(*how) != numbers) return std::nullopt;
+    if (policy_part(*how) != tuned) return std::nullopt;
     out.formats = *formats, out.policy = *how, out.arch = text;
     return out;
 }

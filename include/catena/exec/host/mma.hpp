@@ -12,8 +12,8 @@
 namespace CATENA_NAMESPACE::exec {
 
 /// What lanes that meet at an mma must agree on: the K of an integer one, or behind those a format.
-constexpr int mma_of_numbers = 64;
-constexpr int mma_detail(format f) { return mma_of_numbers + static_cast<int>(f); }
+constexpr int mma_of_floats = 64;
+constexpr int mma_detail(format f) { return mma_of_floats + static_cast<int>(f); }
 
 /// One of the numbers that an mma multiplies; of f32, what tf32 keeps.
 template <format F>

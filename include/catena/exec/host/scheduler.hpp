@@ -61,11 +61,11 @@ inline std::string spell(meeting what, int detail) {
         case meeting::shuffle_from:
             return "shuffle";
         case meeting::mma:
-            return detail < mma_of_numbers ? "mma of K " + std::to_string(detail)
-                                           : std::string("mma of ") +
-                                                 name(static_cast<format>(detail - mma_of_numbers));
+            return detail < mma_of_floats
+                       ? "mma of K " + std::to_string(detail)
+                       : std::string("mma of ") + name(static_cast<format>(detail - mma_of_floats));
         case meeting::wgmma:
-            return std::string("wgmma of ") + name(static_cast<format>(detail - mma_of_numbers));
+            return std::string("wgmma of ") + name(static_cast<format>(detail - mma_of_floats));
         case meeting::wgmma_wait:
             return "wgmma_wait" + argument;
         case meeting::stream_fill:

@@ -47,7 +47,7 @@ class warpgroup_products {
         const int detail = mma_detail(F);
         check(t, {detail, columns, adds, a.bits, b.bits}, at);
         wgmma_warp& of = warps_[static_cast<std::size_t>(warp)];
-        wgmma_numbers& numbers = of.numbers[meetings_.half_of_round(t)];
+        wgmma_operands& operands = of.operands[meetings_.half_of_round(t)];
         if (meetings_.meet(t, meeting::wgmma, detail, at)) {
             const std::uint32_t era = stamps::era(t.now);
             for (const pending_operand& read :
@@ -56,12 +56,12 @@ class warpgroup_products {
                 read_operand(t, read, at);
                 of.reads.push_back(read);
             }
-            numbers.template read<F>(memory_.shared_start(), a, first_row, b, columns);
+            operands.template read<F>(memory_.shared_start(), a, first_row, b, columns);
         }
         pending_sums& mine = sums_of(t, sums, columns);
         mine.group = t.wgmma_groups;
         if (!adds) std::fill(mine.values.begin(), mine.values.end(), real{0});
-        add_products<wgmma_depth<F>>(numbers, t.id % scheduler::warp_lanes, columns, mine.values);
+        add_products<wgmma_depth<F>>(operands, t.id % scheduler::warp_lanes, columns, mine.values);
         std::fill_n(sums, columns / 2, real{std::numeric_limits<float>::quiet_NaN()});
     }
 
@@ -169,12 +169,12 @@ class warpgroup_products {
     /// A lane's sums, four at a time: of two rows, two columns each. A product of two numbers is
     /// exact in f64.
     template <int Depth>
-    static void add_products(const wgmma_numbers& numbers, int lane, int columns,
+    static void add_products(const wgmma_operands& operands, int lane, int columns,
                              std::vector<real>& sums) {
         using pair = double __attribute__((vector_size(16)));
-        const double* x = &numbers.a[static_cast<std::size_t>(lane / 4 * Depth)];
+        const double* x = &operands.a[static_cast<std::size_t>(lane / 4 * Depth)];
         for (int i = 0; i < columns / 2; i += 4) {
-            const double* y = &numbers.b[static_cast<std::size_t>(2 * i + lane % 4 * 2)];
+            const double* y = &operands.b[static_cast<std::size_t>(2 * i + lane % 4 * 2)];
             pair upper = {}, lower = {};
             for (int k = 0; k < Depth; ++k, y += columns) {
                 const pair of_k = {y[0], y[1]};

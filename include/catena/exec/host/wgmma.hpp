@@ -46,12 +46,12 @@ struct pending_operand {
     std::uint32_t chunk(int i) const { return chunk_of(of, first + i / 2, i % 2); }
 };
 
-/// Numbers of K that a call multiplies: 32 bytes.
+/// Values of K that a call multiplies: 32 bytes.
 template <format F>
 inline constexpr int wgmma_depth = 32 / info(F).block_bytes;
 
-/// A call's operands as numbers.
-struct wgmma_numbers {
+/// A call's operands, each value as a double.
+struct wgmma_operands {
     std::vector<double> a;  ///< a warp's 16 rows, K within a row
     std::vector<double> b;  ///< columns within a K
 
@@ -80,7 +80,7 @@ struct wgmma_numbers {
 };
 
 struct wgmma_warp {
-    wgmma_numbers numbers[2];  ///< operands of two rounds, in turns, as those of an mma
+    wgmma_operands operands[2];  ///< operands of two rounds, in turns, as those of an mma
     std::vector<pending_operand> reads;
 };
 

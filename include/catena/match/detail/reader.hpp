@@ -95,12 +95,12 @@ inline obstacle check_columns(const graph_view& view, std::int32_t index) {
 /// 20 f16, 30 8 bits, 40 4 bits). Word 0 is the least accumulator, and every row sums in f32. Word
 /// 3 is the least format that the activation may be converted to: q8_1, or f32 for float weights.
 /// Word 1 is a transform of the operands.
-inline obstacle check_params(const tensor& t, bool numbers) {
+inline obstacle check_params(const tensor& t, bool float_weight) {
     constexpr std::int32_t f16 = 20, eight_bits = 30;
     const std::int32_t accumulator = t.params[0], activation = t.params[3];
     if (accumulator < 0 || accumulator > f16) return {-1, reason::precision, accumulator};
     if (t.params[1] != 0) return {-1, reason::hint, t.params[1]};
-    if (!numbers && activation != 0 && activation < eight_bits)
+    if (!float_weight && activation != 0 && activation < eight_bits)
         return {-1, reason::activation_precision, activation};
     if (t.params[2] != 0) return {-1, reason::parameter, 2};  // ggml has no use for it yet
     return {};

@@ -28,14 +28,6 @@ inline row_strides packed(const tensor& rows) {
     return {nb1, nb2, nb2 * rows.ne[2]};
 }
 
-/// Do two tensors have equally many rows in each dimension?
-inline bool same_rows(const tensor& a, const tensor& b) {
-    return a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];
-}
-inline bool same_shape(const tensor& a, const tensor& b) {
-    return a.ne[0] == b.ne[0] && same_rows(a, b);
-}
-
 /// May a value whose rows have k elements be quantized in rows of `length`?
 constexpr bool rows_of_both(std::int64_t length, std::int64_t k) {
     return length == k || length % k == 0 || k % length == 0;

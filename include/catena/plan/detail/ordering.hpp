@@ -65,9 +65,9 @@ class order_builder {
 
     /// Could a step take over this matmul, whatever its sizes, and read the same activation
     /// earlier?
-    bool groups(const tensor& t, bool numbers) const {
+    bool groups(const tensor& t, bool float_weight) const {
         return (t.flags & flag_compute) != 0 && view_.at(g_.root(t.src[0])).kind == op::none &&
-               !detail::check_params(t, numbers).found() &&
+               !detail::check_params(t, float_weight).found() &&
                std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
     }
 

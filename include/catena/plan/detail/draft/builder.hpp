@@ -250,7 +250,7 @@ class plan_builder {
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))
             return {{m.node, reason::no_emit}, {}};
 
-        if (by_engine && m.layouts().empty()) {  // numbers alone read it: there is nothing to make
+        if (by_engine && m.layouts().empty()) {  // float weights alone read it
             groups_.group(f, draft_.add_activation(choices_.chain_of(f, m), std::move(m), -1));
             return {};
         }

@@ -5,6 +5,7 @@
 #include "catena/match/own_ops.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
 #include "catena/plan/detail/verify/overwrite.hpp"
+#include "catena/plan/detail/verify/rope.hpp"
 #include "catena/plan/detail/verify/routing_values.hpp"
 
 #include <cstdint>
@@ -200,9 +201,7 @@ class engine_order {
     bool fills(std::int32_t t) const { return t != no_tensor && view_.at(t).kind == op::fill; }
     bool floats(std::int32_t t) const { return t != no_tensor && view_.at(t).type == format::f32; }
     bool same(std::int32_t t, const tensor& o) const {
-        if (!floats(t)) return false;
-        const tensor& s = view_.at(t);
-        return s.ne[0] == o.ne[0] && s.ne[1] == o.ne[1] && s.ne[2] == o.ne[2] && s.ne[3] == o.ne[3];
+        return floats(t) && same_shape(view_.at(t), o);
     }
 
     /// The value of a node that a step covers.
@@ -241,9 +240,9 @@ class engine_order {
             case op::sqr:
                 return same(t.src[0], t) ? times(source(i, 0), source(i, 0)) : opaque(i);
             case op::unary:
-                if (gate_of(t.sub) == gate_function::none) return own(i, t);
+                if (!formula_of(t.sub).known()) return own(i, t);
                 if (!same(t.src[0], t)) return opaque(i);
-                return function_of(gate_of(t.sub), source(i, 0));
+                return function_of(formula_of(t.sub), source(i, 0));
             case op::repeat:
                 return repeated(i, t);
             case op::cont:
@@ -274,32 +273,6 @@ class engine_order {
         return f;
     }
 
-    static gate_function gate_of(sub_op s) {
-        switch (s) {
-            case sub_op::silu:
-            case sub_op::swiglu:
-                return gate_function::silu;
-            case sub_op::sigmoid:
-                return gate_function::sigmoid;
-            case sub_op::gelu:
-            case sub_op::geglu:
-                return gate_function::gelu;
-            case sub_op::gelu_erf:
-            case sub_op::geglu_erf:
-                return gate_function::gelu_erf;
-            case sub_op::gelu_quick:
-            case sub_op::geglu_quick:
-                return gate_function::gelu_quick;
-            case sub_op::relu:
-            case sub_op::reglu:
-                return gate_function::relu;
-            case sub_op::swiglu_oai:
-                return gate_function::swiglu_oai;
-            default:
-                return gate_function::none;
-        }
-    }
-
     value elementwise(std::int32_t i, const tensor& t) const {
         if (!same(t.src[0], t) || !floats(t.src[1])) return opaque(i);
         const tensor& b = view_.at(t.src[1]);
@@ -317,7 +290,7 @@ class engine_order {
     /// Heads [k, count, tokens] of one batch.
     value turned_heads(std::int32_t i, const tensor& t) const {
         if (!same(t.src[0], t) || t.src[1] == no_tensor || t.ne[3] != 1) return opaque(i);
-        const rope_numbers n = rope_of(t.params);
+        const rope_numbers n = numbers_of_rope(t.params);
         const tensor& p = view_.at(t.src[1]);
         const bool placed = p.type == format::i32 && elements(p) == t.ne[2] * n.positions();
         if (n.pairs == pairing::none || !placed) return opaque(i);
@@ -353,8 +326,8 @@ class engine_order {
     }
 
     value glu(std::int32_t i, const tensor& t) {
-        const gate_function f = gate_of(t.sub);
-        if (f == gate_function::none || !floats(t.src[0])) return opaque(i);
+        const gate_formula f = formula_of(t.sub);
+        if (!f.known() || !floats(t.src[0])) return opaque(i);
         value gate, x;
         if (t.src[1] != no_tensor) {
             if (!same(t.src[0], t) || !same(t.src[1], t)) return opaque(i);

@@ -1,5 +1,6 @@
 // What orders launches: the wait with which a kernel begins that starts before those before it are
-// done.
+// done. The proof asks the same engine_model as the planner, since the engine alone says which of
+// its kernels wait; the test `llama_waits` reads ggml-cuda's sources again.
 #pragma once
 
 #include "catena/match/ggml_cuda.hpp"

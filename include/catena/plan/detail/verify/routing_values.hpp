@@ -2,7 +2,7 @@
 // routing is held against the same.
 #pragma once
 
-#include "catena/match/detail/value.hpp"
+#include "catena/match/graph.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 
 #include "catena/chain/lowered.hpp"
 #include "catena/chain/rotation.hpp"
+#include "catena/plan/detail/verify/gates.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -113,24 +114,31 @@ inline value stored(const value& before, const value& rows, format type, std::ui
     return single(hash_of(term::stored, before.hash, rows.hash, type, ids, of_64_bits));
 }
 
-/// f(gate), or nothing at all for a plain product. The numbers are those of an engine's own op,
-/// whatever that computes.
-inline value function_of(gate_function f, const value& gate, const op_numbers& numbers = {}) {
-    if (f == gate_function::none) return gate;
-    if (f == gate_function::relu_squared) {
-        const value once = function_of(gate_function::relu, gate);
-        return times(once, once);
-    }
-    if (is_own(f))
-        return single(hash_of(term::own, f, bits_of(numbers.a), bits_of(numbers.b), gate.hash));
-    return single(hash_of(term::function, f, gate.hash));
+/// f(x), and f(x) * y.
+inline value function_of(const gate_formula& f, const value& x) {
+    return single(hash_of(term::function, f.by, bits_of(f.slope), f.times_x, f.limited, x.hash));
+}
+inline value gated(const gate_formula& f, const value& x, const value& y, float alpha,
+                   float limit) {
+    if (f.limited)
+        return single(
+            hash_of(term::clamped_gate, f.by, x.hash, y.hash, bits_of(alpha), bits_of(limit)));
+    return times(function_of(f, x), y);
 }
 
-/// f(gate) * v.
+/// f(gate) of a launch, or nothing at all for a plain product. The numbers are those of an engine's
+/// own op, whatever that computes.
+inline value function_of(gate_function f, const value& gate, const op_numbers& numbers = {}) {
+    if (f == gate_function::none) return gate;
+    if (is_own(f))
+        return single(hash_of(term::own, f, bits_of(numbers.a), bits_of(numbers.b), gate.hash));
+    const value once = function_of(formula_of(f), gate);
+    return f == gate_function::relu_squared ? times(once, once) : once;
+}
+
+/// f(gate) * v of a launch.
 inline value gated(gate_function f, const value& gate, const value& v, float alpha, float limit) {
-    if (f == gate_function::swiglu_oai)
-        return single(
-            hash_of(term::clamped_gate, gate.hash, v.hash, bits_of(alpha), bits_of(limit)));
+    if (formula_of(f).limited) return gated(formula_of(f), gate, v, alpha, limit);
     return times(function_of(f, gate, {alpha, limit}), v);
 }
 

@@ -49,9 +49,9 @@ json::graph prompt_of(const std::string& type) {
         product["src"] = {product["id"].get<int>() - 1, 0};
         nodes.push_back(product["id"]);
     }
-    const nlohmann::json graph = {{"model", "numbers"}, {"arch", "none"},     {"source", "test"},
-                                  {"case", "pp256"},    {"flash_attn", true}, {"quant", type},
-                                  {"tensors", tensors}, {"nodes", nodes}};
+    const nlohmann::json graph = {
+        {"model", "float weights"}, {"arch", "none"}, {"source", "test"},   {"case", "pp256"},
+        {"flash_attn", true},       {"quant", type},  {"tensors", tensors}, {"nodes", nodes}};
     return json::parse(graph.dump(), type + ".json");
 }
 
