@@ -50,19 +50,23 @@ CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
         return row + x.shuffle(p.offset, r);
 }
 
-/// Minimal complete definition of an inner product of matvec_policy P and weight format F: the sums
-/// that a lane keeps while its warp walks along K.
-///
-///     void clear();
-///     template <int Room, class X>           // multiplies a piece with every column
-///     void add(X& x, const matvec_piece& piece, const matvec_columns& u);
-///     template <class X, class Finish>       // after the last piece: each result in one lane,
-///     void results(X& x, bool pairs, Finish finish);  // finish(row, column, v, up)
-///
-/// With a GLU (pairs) v and row are those of the gate, and `up` is the product of the other matrix.
-/// Some lanes may finish rows or columns that do not exist.
+/// An inner product of matvec_policy P and weight format F: the sums that a lane keeps while its
+/// warp walks along K.
 template <matvec_policy P, format F, inner_product Kind = P.product>
 struct product;
+
+/// What a band asks of an inner product. `add` multiplies a piece with every column; a row of it
+/// has Room bytes. `results` is called after the last piece, when each result is in one lane: with
+/// a GLU (pairs) v and row are those of the gate, and `up` is the product of the other matrix. Some
+/// lanes may finish rows or columns that do not exist.
+template <class Sums, class X, int Room>
+concept sums_of_products = requires(Sums sums, X& x, const matvec_piece& piece,
+                                    const matvec_columns& columns, bool pairs,
+                                    void (*finish)(int row, int column, real v, real up)) {
+    sums.clear();
+    sums.template add<Room>(x, piece, columns);
+    sums.results(x, pairs, finish);
+};
 
 /// The one result of a group of rows that a lane finishes, if `finishes` says so.
 struct lane_place {

@@ -6,6 +6,8 @@
 #include "catena/chain/stage.hpp"
 #include "catena/kernel/row/thread.hpp"
 
+#include <concepts>
+
 namespace CATENA_NAMESPACE::kernel {
 
 /// The hooks of a stage that does nothing. `Row` is a row_thread.
@@ -32,5 +34,19 @@ struct idle_stage {
 
 template <stage_kind Kind, class Row>
 struct row_stage;
+
+/// What a row asks of a stage: the hooks of idle_stage.
+template <class Stage, class Row>
+concept stage_of_row = requires(Stage stage, const Stage known, Row& row, const Row& same, int at,
+                                int j, typename Row::quads& all, real (&some)[quad],
+                                void (*remake)(int at)) {
+    { known.active(same) } -> std::same_as<bool>;
+    stage.load_constants(same, at, j);
+    stage.load(same, at, j);
+    stage.load_numbers(same);
+    known.make(same, at, all);
+    stage.measure(row, all, remake);
+    known.apply(same, at, j, some);
+};
 
 }  // namespace CATENA_NAMESPACE::kernel

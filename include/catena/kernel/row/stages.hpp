@@ -23,6 +23,15 @@ using stage_or_absent =
     typename std::conditional_t<Stages.has(Kind), std::type_identity<row_stage<Kind, Row>>,
                                 std::type_identity<absent_stage<Kind, Row>>>::type;
 
+/// Has a stage of the computation all hooks?
+template <stage_set Stages, stage_kind Kind, class Row>
+inline constexpr bool absent_or_complete = [] {
+    if constexpr (Stages.has(Kind))
+        return stage_of_row<row_stage<Kind, Row>, Row>;
+    else
+        return true;
+}();
+
 template <stage_set Stages, class Row,
           class Kinds = std::make_integer_sequence<int, static_cast<int>(stage_kind::emit)>>
 struct stage_sequence;
@@ -30,6 +39,8 @@ struct stage_sequence;
 template <stage_set Stages, class Row, int... Kinds>
 struct stage_sequence<Stages, Row, std::integer_sequence<int, Kinds...>>
     : stage_or_absent<Stages, static_cast<stage_kind>(Kinds), Row>... {
+    static_assert((absent_or_complete<Stages, static_cast<stage_kind>(Kinds), Row> && ...));
+
     /// Calls `visit(stage)` for each stage among `Some`, in their order.
     template <stage_set Some, class Visit>
     CATENA_FN void each(Visit visit) {
