@@ -4,7 +4,7 @@
 #pragma once
 
 #include "catena/match/detail/matcher.hpp"
-#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/draft/group.hpp"
 #include "catena/plan/detail/draft/head_planner.hpp"
 #include "catena/plan/detail/draft/inside.hpp"
@@ -13,7 +13,6 @@
 #include "catena/plan/detail/find/around.hpp"
 #include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/find/premises.hpp"
-#include "catena/plan/detail/order/trial.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -261,26 +260,22 @@ class plan_builder {
 
     /// The row step of a match, and the steps of its readers; `apart`: why these do not make it.
     left_over add_row(const family& f, match&& m, const obstacle& apart) {
-        step& row = draft_.begin(true);
+        attempt tried(draft_, true);
+        step& row = tried.step();
         row.chain = static_cast<std::int32_t>(draft_.activations.size());
         const row_problem what = problem_of(view_, m, m.layouts());
         row.what = what;
         const picked& found = choices_.pick(what);
-        if (found.row < 0) {
-            draft_.abandon();
-            return {{m.node, reason::no_row}, found.nearest};
-        }
+        if (found.row < 0) return {{m.node, reason::no_row}, found.nearest};
         run_by(row, found);
-        draft_.trial.at_once =
+        tried.trial().at_once =
             what.rows == 1 && has_norm(m.stages) &&
             reads_before_it_writes(known_.rows.rows().rows[found.row].policy.row());
-        cover_row(g_, m, draft_.trial);
-        if (!m.layouts().empty()) draft_.writes(m);
-        if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
-            draft_.abandon();
+        cover_row(g_, m, tried.trial());
+        if (!m.layouts().empty()) tried.writes(m);
+        if (const std::int32_t v = tried.find_place(); v >= 0)
             return {{m.node, reason::overlap, v}, {}};
-        }
-        const std::int32_t chain = choices_.chain_of(f, m), maker = draft_.accept();
+        const std::int32_t chain = choices_.chain_of(f, m), maker = tried.accept();
         const bool norm = has_norm(m.stages);
         const std::int32_t made = draft_.add_activation(chain, std::move(m), maker);
         if (norm) draft_.activations.back().norm_apart = apart;

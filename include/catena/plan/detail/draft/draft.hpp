@@ -1,6 +1,6 @@
 // A plan while it is built: the activations that were found, the steps that serve them, and what
-// stays with the engine. One step is tried at a time; what was drafted since a mark can be taken
-// back.
+// stays with the engine. One step is tried at a time (attempt.hpp); what was drafted since a mark
+// can be taken back.
 #pragma once
 
 #include "catena/match/detail/epilogue.hpp"
@@ -51,15 +51,14 @@ struct draft {
     const graph_index& g;
     slot_map slots;  ///< slots of the workspace
     schedule accepted;
-    trial_step trial;                        ///< the step that is tried, the last one of `steps`
-    std::vector<step> steps;                 ///< parallel to accepted.steps()
+    std::vector<step> steps;                 ///< parallel to accepted.steps(); the last one may be
+                                             ///< an attempt's
     std::vector<std::int32_t> first_output;  ///< parallel to steps: first index into outputs
     std::vector<drafted_output> outputs;  ///< outputs, those of one step together, in launch order
     std::vector<shared_activation> activations;
     std::unordered_map<std::int32_t, std::int32_t> routed;  ///< the routing of a group's step, by
                                                             ///< its place among accepted steps
     std::vector<left_over> left;
-    const step blank;  // copied: that takes half as long as making one
 
     explicit draft(const graph_index& index) : g(index), slots(index), accepted(index) {
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
@@ -82,38 +81,9 @@ struct draft {
         return static_cast<std::int32_t>(activations.size()) - 1;
     }
 
-    /// Begins to try a step.
-    step& begin(bool row) {
-        trial.launch_at = -1;
-        trial.row = row;
-        trial.at_once = false;
-        trial.also_reads = no_tensor;
-        trial.from = 0;
-        trial.until = graph_index::forever;
-        trial.nodes.clear();
-        return steps.emplace_back(blank);
-    }
-
-    /// Lets the step that is tried write, or read, the quantized activation of a match. The step
-    /// may be launched only while the activation has its slot.
-    void writes(const match& m) { trial.from = std::max(trial.from, slot_of(m).from); }
-    void reads(const match& m) { trial.until = std::min(trial.until, slot_of(m).until); }
+    /// The slot of the quantized activation of a match.
     const slot_map::candidate& slot_of(const match& m) const {
         return slots.of(m.activation, m.quant_k, m.stream);
-    }
-
-    /// The first node that forbids the step that is tried, as schedule::blocker.
-    std::int32_t blocker(std::size_t first = 0) { return accepted.blocker(trial, first); }
-
-    void abandon() { steps.pop_back(); }
-
-    /// Accepts the step that is tried; its outputs are the last ones.
-    std::int32_t accept() {
-        step& s = steps.back();
-        first_output.push_back(static_cast<std::int32_t>(outputs.size()) - members_of(s.what));
-        s.launch_at = trial.launch_at;
-        s.node_count = static_cast<std::int32_t>(trial.nodes.size());
-        return accepted.accept(trial);
     }
 
     struct mark {
@@ -121,7 +91,7 @@ struct draft {
     };
     mark here() const { return {steps.size(), outputs.size(), activations.size(), left.size()}; }
 
-    /// Takes back all that came after a mark, a step that is tried included.
+    /// Takes back all that came after a mark. No attempt is open.
     void back_to(const mark& m) {
         accepted.retract(m.steps);
         steps.resize(m.steps);
@@ -131,6 +101,11 @@ struct draft {
                           activations.end());
         left.resize(m.left);
     }
+
+  private:
+    friend class attempt;
+    trial_step trial_;  // of the open attempt: its memory serves the next one
+    const step blank_;  // copied: that takes half as long as making one
 };
 
 }  // namespace CATENA_NAMESPACE

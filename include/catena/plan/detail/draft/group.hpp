@@ -31,20 +31,17 @@ class grouper {
             if (r->dealt || !r->servable()) continue;
             std::vector<output> waiting = outputs_.outputs(f.common, r, end);
             while (!waiting.empty()) {
-                step& s = trial_.begin(activation, waiting.front().matmul);
-                if (trial_.fill(f, s, waiting))
-                    close(f);
-                else
-                    draft_.abandon();
+                attempt tried = trial_.begin(activation, waiting.front().matmul);
+                if (trial_.fill(f, tried, waiting)) close(f, tried);
             }
         }
     }
 
     /// Accepts the step that is tried, and groups the readers of what it quantizes.
-    void close(const family& f) {
+    void close(const family& f, attempt& tried) {
         std::vector<made_value> values = trial_.take_values();
-        std::optional<routing> routed = routes_.fuse(draft_.steps.back());
-        const std::int32_t index = draft_.accept();
+        std::optional<routing> routed = routes_.fuse(tried);
+        const std::int32_t index = tried.accept();
         if (routed) routes_.report(std::move(*routed), index);
         for (auto o = static_cast<std::size_t>(draft_.first_output.back());
              o < draft_.outputs.size(); ++o)

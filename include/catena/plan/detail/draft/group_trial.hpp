@@ -33,35 +33,35 @@ class group_trial {
 
     /// Tries a step of an activation's readers, without outputs yet, for the matmul at a node and
     /// others like it.
-    step& begin(std::int32_t activation, std::int32_t matmul) {
+    attempt begin(std::int32_t activation, std::int32_t matmul) {
         values_.clear();
         const std::vector<reader>& all =
             draft_.activations[static_cast<std::size_t>(activation)].found.readers;
         const reader& r =  // readers stand in node order
             *std::lower_bound(all.begin(), all.end(), matmul,
                               [](const reader& o, std::int32_t node) { return o.node < node; });
-        step& s = draft_.begin(false);
-        s.chain = activation;
-        s.what = empty_group(view_, r.served_by, r.layout, r.node);
+        attempt tried(draft_, false);
+        tried.step().chain = activation;
+        tried.step().what = empty_group(view_, r.served_by, r.layout, r.node);
         if (r.quantized())
-            draft_.reads(draft_.activations[static_cast<std::size_t>(activation)].found);
-        return s;
+            tried.reads(draft_.activations[static_cast<std::size_t>(activation)].found);
+        return tried;
     }
 
     /// Gives the step the first of the outputs and those behind it that may join. The others stay
     /// in `waiting`. False: no position is legal for the first.
-    bool fill(const family& f, step& s, std::vector<output>& waiting) {
+    bool fill(const family& f, attempt& tried, std::vector<output>& waiting) {
         const output& lead = waiting.front();
-        bool opened = open_with(f, s, lead, waiting.size() == 1);
+        bool opened = open_with(f, tried, lead, waiting.size() == 1);
         std::size_t kept = 0, next = 1;
         if (!opened) {
             draft_.leave({lead.matmul, reason::epilogue_apart, lead.matmul});
-            opened = open_with(f, s, plain_output(view_, lead.matmul), false);
+            opened = open_with(f, tried, plain_output(view_, lead.matmul), false);
             if (lead.up >= 0) waiting[--next] = plain_output(view_, lead.up);
         }
         for (; next < waiting.size(); ++next) {
-            const bool room = opened && s.what.product().member_count < max_members;
-            if (room && join_with(f, s, waiting[next])) continue;
+            const bool room = opened && tried.step().what.product().member_count < max_members;
+            if (room && join_with(f, tried, waiting[next])) continue;
             if (kept != next) waiting[kept] = waiting[next];
             ++kept;
         }
@@ -86,37 +86,37 @@ class group_trial {
     static constexpr std::int32_t joined = -1, unserved = -2;
 
     /// Does the step read the source of a CONT in place of the CONT's result?
-    bool reads_what_is_copied(const step& s) const {
-        const match& m = draft_.activations[static_cast<std::size_t>(s.chain)].found;
-        return m.copies() && draft_.trial.has(m.node);
+    bool reads_what_is_copied(attempt& tried) const {
+        const match& m = draft_.activations[static_cast<std::size_t>(tried.step().chain)].found;
+        return m.copies() && tried.trial().has(m.node);
     }
 
     /// Opens the step that is tried with an output: with the sum over its slots, if it is `alone`,
     /// or as it is. False: no position is legal.
-    bool open_with(const family& f, step& s, const output& o, bool alone) {
+    bool open_with(const family& f, attempt& tried, const output& o, bool alone) {
         std::optional<match> value;
         if (alone) {
             const epilogue_matcher follow(sums_, f.common.epilogue);
-            if (output sum = o; follow.combine(sum) && open(s, sum, value, &o)) return true;
+            if (output sum = o; follow.combine(sum) && open(tried, sum, value, &o)) return true;
         }
-        value = quantized(f, s.what.kind(), o);
-        if (!open(s, o, value)) return false;
+        value = quantized(f, tried.step().what.kind(), o);
+        if (!open(tried, o, value)) return false;
         keep(value);
         return true;
     }
 
     /// Joins an output to the step that is tried if it can be there, without what follows its
     /// matmul if that is what forbids it.
-    bool join_with(const family& f, step& s, const output& o) {
-        std::optional<match> value = quantized(f, s.what.kind(), o);
-        std::int32_t blocked = join(s, o, value ? &*value : nullptr);
+    bool join_with(const family& f, attempt& tried, const output& o) {
+        std::optional<match> value = quantized(f, tried.step().what.kind(), o);
+        std::int32_t blocked = join(tried, o, value ? &*value : nullptr);
         if (blocked != joined && value) {
             value.reset();
-            blocked = join(s, o, nullptr);
+            blocked = join(tried, o, nullptr);
         }
         if (blocked != joined && o.nodes.size() > 1 && o.up < 0 && !o.halves()) {
             const std::int32_t by = blocked;
-            blocked = join(s, plain_output(view_, o.matmul), nullptr);
+            blocked = join(tried, plain_output(view_, o.matmul), nullptr);
             if (blocked == joined) draft_.leave({o.matmul, reason::epilogue_apart, by});
         }
         if (blocked == joined)
@@ -130,62 +130,65 @@ class group_trial {
     /// gathers factors may stand before the activation is there); a sum of slots stands before its
     /// ADDs. The output is quantized too if that is possible. `apart`: the output without that sum,
     /// which must take longer. False: no position is legal.
-    bool open(step& s, const output& o, std::optional<match>& value,
+    bool open(attempt& tried, const output& o, std::optional<match>& value,
               const output* apart = nullptr) {
-        const std::size_t before = draft_.trial.nodes.size();
-        if (cover(s, o) >= 0) return false;
+        const std::size_t before = tried.trial().nodes.size();
+        if (cover(tried, o) >= 0) return false;
         const auto opened = [&] {
-            if (apart != nullptr && (draft_.accepted.meets_itself(draft_.trial) ||
-                                     !weigh_.combining_pays(s.what.product(), *apart, o)))
+            if (apart != nullptr &&
+                (draft_.accepted.meets_itself(tried.trial()) ||
+                 !weigh_.combining_pays(tried.step().what.product(), *apart, o)))
                 return false;
             const std::int32_t first = o.up >= 0 ? std::min(o.matmul, o.up) : o.matmul,
                                last = *std::max_element(o.nodes.begin(), o.nodes.end());
             for (const std::int32_t position : {first, o.latest >= 0 ? o.latest : last}) {
-                draft_.trial.launch_at = position;
-                if (value && join_covered(s, o, &*value, before) == joined) return true;
-                if (join_covered(s, o, nullptr, before) != joined) continue;
+                tried.trial().launch_at = position;
+                if (value && join_covered(tried, o, &*value, before) == joined) return true;
+                if (join_covered(tried, o, nullptr, before) != joined) continue;
                 value.reset();
                 return true;
             }
             return false;
         };
         if (opened()) return true;
-        draft_.trial.nodes.resize(before);
+        tried.trial().nodes.resize(before);
         return false;
     }
 
     /// Adds an output to the step that is tried. `value`: the output's readers, if it is quantized
     /// too. Returns `joined`, the node that forbids it, or `unserved` if no row serves them
     /// together.
-    std::int32_t join(step& s, const output& o, const match* value) {
-        const product_problem& group = s.what.product();
+    std::int32_t join(attempt& tried, const output& o, const match* value) {
+        const product_problem& group = tried.step().what.product();
         const bool alone = o.parts.has(epilogue_part::combine) || combined(group);
         if (alone && group.member_count > 0) return unserved;
-        const std::size_t before = draft_.trial.nodes.size();
-        std::int32_t result = cover(s, o);
+        const std::size_t before = tried.trial().nodes.size();
+        std::int32_t result = cover(tried, o);
         if (result >= 0) return result;
-        result = join_covered(s, o, value, before);
-        if (result != joined) draft_.trial.nodes.resize(before);
+        result = join_covered(tried, o, value, before);
+        if (result != joined) tried.trial().nodes.resize(before);
         return result;
     }
 
     /// Does what join does, for an output that the step covers already, by its nodes from `first`
     /// on.
-    std::int32_t join_covered(step& s, const output& o, const match* value, std::size_t first) {
+    std::int32_t join_covered(attempt& tried, const output& o, const match* value,
+                              std::size_t first) {
         if (value !=
             nullptr) {  // from the workspace: no conflict in memory tells who reads too early
             for (const reader& r : value->readers)
-                if (r.servable() && r.node < draft_.trial.launch_at) return r.node;
-            if (draft_.trial.launch_at < draft_.slot_of(*value).from) return draft_.trial.launch_at;
+                if (r.servable() && r.node < tried.trial().launch_at) return r.node;
+            if (tried.trial().launch_at < draft_.slot_of(*value).from)
+                return tried.trial().launch_at;
         }
         const bool written = value == nullptr || value->f32_needed;
-        for (std::size_t i = first; i < draft_.trial.nodes.size(); ++i) {
-            covered_node& c = draft_.trial.nodes[i];
+        for (std::size_t i = first; i < tried.trial().nodes.size(); ++i) {
+            covered_node& c = tried.trial().nodes[i];
             if (view_.nodes[c.node] == o.result) c.elided = !written;
         }
-        product_problem& what = s.what.product();
+        product_problem& what = tried.step().what.product();
         const std::size_t unproved = what.member_count == 0 ? 0 : first;
-        if (const std::int32_t v = draft_.blocker(unproved); v >= 0) return v;
+        if (const std::int32_t v = tried.blocker(unproved); v >= 0) return v;
         const product_computation needs = what.needs;
         const int alignment = what.alignment;
         add_member(view_, what, o, value != nullptr, written);
@@ -196,23 +199,23 @@ class group_trial {
             what.member[--what.member_count] = {};
             return unserved;
         }
-        run_by(s, found);
-        draft_.outputs.emplace_back(o);
+        run_by(tried.step(), found);
+        tried.add(o);
         return joined;
     }
 
     /// Lets the step that is tried cover an output. Returns -1, or the node that another step
     /// covers already; then it covers nothing.
-    std::int32_t cover(const step& s, const output& o) {
+    std::int32_t cover(attempt& tried, const output& o) {
         for (const std::int32_t n : o.nodes)  // an ADD of two matmuls follows both
-            if (draft_.covered(n) || draft_.trial.has(n)) return n;
+            if (draft_.covered(n) || tried.trial().has(n)) return n;
         for (const std::int32_t n : o.nodes) {
             const tensor& t = view_.node(n);
             covered_node c{n, view_.nodes[n] != o.result, 0, 0};
             if (is_matmul(t.kind)) {
-                const product_problem& what = s.what.product();
+                const product_problem& what = tried.step().what.product();
                 const bool lies = what.needs.activation == format::f32 && !makes_norm(what) &&
-                                  !reads_what_is_copied(s);
+                                  !reads_what_is_copied(tried);
                 c.internal =
                     lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
             } else {
@@ -221,7 +224,7 @@ class group_trial {
                     if (o.residual != no_tensor && t.src[slot] == o.residual)
                         c.by_element |= 1u << slot;
             }
-            draft_.trial.nodes.push_back(c);
+            tried.trial().nodes.push_back(c);
         }
         return -1;
     }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/match/detail/head_finder.hpp"
-#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/find/head_request.hpp"
 
@@ -79,27 +79,18 @@ class head_planner {
         for (const head_chain& h : some) launches += engine_of(view_).head_launches(view_, h);
         const std::int32_t node = some.front().why.node;
         if (launches < 2 || read_each_other(some)) return {node, reason::one_launch};
-        catena::step& s = draft_.begin(false);
+        attempt tried(draft_, false);
         const row_problem what = problem_of(view_, some);
-        if (what.rows > max_values) {
-            draft_.abandon();
-            return {node, reason::too_large, what.rows, max_values};
-        }
-        s.what = what;
-        s.chain = static_cast<std::int32_t>(draft_.activations.size());
+        if (what.rows > max_values) return {node, reason::too_large, what.rows, max_values};
+        tried.step().what = what;
+        tried.step().chain = static_cast<std::int32_t>(draft_.activations.size());
         const picked& found = rows_.pick(what);
         nearest_ = found.nearest;
-        if (found.row < 0) {
-            draft_.abandon();
-            return {node, reason::no_row};
-        }
-        run_by(s, found);
-        cover_heads(g_, some, draft_.trial);
-        if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
-            draft_.abandon();
-            return {node, reason::overlap, v};
-        }
-        const std::int32_t maker = draft_.accept();
+        if (found.row < 0) return {node, reason::no_row};
+        run_by(tried.step(), found);
+        cover_heads(g_, some, tried.trial());
+        if (const std::int32_t v = tried.find_place(); v >= 0) return {node, reason::overlap, v};
+        const std::int32_t maker = tried.accept();
         draft_.add_activation(known_.heads, as_match(std::move(some), what.needs.stages), maker);
         if (has_norm(what.needs.stages))
             draft_.activations.back().norm_apart = {node, reason::norm_of_heads};

@@ -8,6 +8,7 @@
 #include "catena/plan/detail/draft/group.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -71,10 +72,11 @@ class inside_fuser {
         const std::int32_t index = draft_.add_activation(choices_.chain_of(f, m), std::move(m), -1);
         match& found = draft_.activations.back().found;
         std::vector<output> waiting;
-        why = tried(f, index, scope, waiting)
-                  ? weigh_.inside(found, draft_.steps.back().what.product())
-                  : obstacle{found.node, reason::norm_split};
+        std::optional<attempt> tried = try_step(f, index, scope, waiting);
+        why = tried ? weigh_.inside(found, tried->step().what.product())
+                    : obstacle{found.node, reason::norm_split};
         if (why.found()) {
+            tried.reset();
             for (reader& r : found.readers) r.dealt = false;
             m = std::move(found);
             m.f32_needed = f32_needed;
@@ -87,7 +89,7 @@ class inside_fuser {
         if (!scope.float_weights) draft_.activations.back().layouts = {};
         if (scope.norm)
             draft_.activations.back().made_by = static_cast<std::int32_t>(draft_.steps.size()) - 1;
-        groups_.close(f);
+        groups_.close(f, *tried);
         groups_.group(f, index);  // who reads what the step writes, or the engine's f32
         return {};
     }
@@ -153,43 +155,46 @@ class inside_fuser {
     }
 
     /// Tries a step of the readers in scope of an activation. What it has no room for stays in
-    /// `waiting`. False: not all of these readers can be in it, or a reader of what it writes runs
+    /// `waiting`. None: not all of these readers can be in it, or a reader of what it writes runs
     /// too early.
-    bool tried(const family& f, std::int32_t activation, const inside_scope& scope,
-               std::vector<output>& waiting) {
+    std::optional<attempt> try_step(const family& f, std::int32_t activation,
+                                    const inside_scope& scope, std::vector<output>& waiting) {
         match& found = draft_.activations[static_cast<std::size_t>(activation)].found;
         std::vector<reader>& readers = found.readers;
         const std::size_t left = draft_.left.size();
         reader* const end = readers.data() + readers.size();
         const auto held = [&scope](const reader& r) { return scope.holds(r); };
         waiting = outputs_.outputs(f.common, std::find_if(readers.data(), end, held), end);
-        step& s = trial_.begin(activation, waiting.front().matmul);
-        scope.make(s.what.product());
-        if (scope.float_weights && !found.layouts().empty()) draft_.writes(found);
-        if (!found.stages.empty()) cover_row(g_, found, draft_.trial);
-        if (!trial_.fill(f, s, waiting)) return false;
+        attempt tried = trial_.begin(activation, waiting.front().matmul);
+        scope.make(tried.step().what.product());
+        if (scope.float_weights && !found.layouts().empty()) tried.writes(found);
+        if (!found.stages.empty()) cover_row(g_, found, tried.trial());
+        if (!trial_.fill(f, tried, waiting)) return std::nullopt;
         const bool whole = waiting.empty() && draft_.left.size() == left &&
                            std::none_of(readers.begin(), readers.end(), [&](const reader& r) {
                                return scope.holds(r) && !r.dealt;
                            });
-        if (!scope.float_weights) return whole;
-        return (whole || writes_f32(found, s)) &&
-               std::none_of(readers.begin(), readers.end(), [this](const reader& r) {
-                   return r.quantized() && r.node < draft_.trial.launch_at;
-               });
+        const auto too_early = [&](const reader& r) {
+            return r.quantized() && r.node < tried.trial().launch_at;
+        };
+        const bool right = scope.float_weights
+                               ? (whole || writes_f32(found, tried)) &&
+                                     std::none_of(readers.begin(), readers.end(), too_early)
+                               : whole;
+        return right ? std::optional<attempt>(std::move(tried)) : std::nullopt;
     }
 
     /// Lets the step that is tried write its norm as f32, for float weights that cannot join it.
-    bool writes_f32(match& m, step& s) {
+    bool writes_f32(match& m, attempt& tried) {
         if (m.f32_needed) return true;
         m.f32_needed = true;
-        product_problem& what = s.what.product();
+        product_problem& what = tried.step().what.product();
         what.needs.emits = what.needs.emits | format::f32;
-        for (covered_node& c : draft_.trial.nodes)
+        for (covered_node& c : tried.trial().nodes)
             if (view_.nodes[c.node] == m.activation) c.elided = false;
         const picked& found = choices_.pick(what);
-        if (found.row >= 0) run_by(s, found);
-        return found.row >= 0 && draft_.blocker() < 0;
+        if (found.row >= 0) run_by(tried.step(), found);
+        return found.row >= 0 && tried.blocker() < 0;
     }
 };
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "catena/match/detail/route_finder.hpp"
-#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/find/premises.hpp"
 #include "catena/plan/detail/find/route_request.hpp"
@@ -23,13 +23,14 @@ class route_fuser {
 
     /// Lets the step that is tried cover the routing of the token that picks its matrices. None: it
     /// has no such token, or it does not pay, and then the step is as it was.
-    std::optional<routing> fuse(step& s) {
+    std::optional<routing> fuse(attempt& tried) {
+        const step& s = tried.step();
         if (s.what.kind() != skeleton::matvec) return std::nullopt;
         const std::int32_t sort = sort_of(s.what.product());
         if (sort < 0) return std::nullopt;
         routing r = find_.of(sort, [this](std::int32_t i) { return !draft_.covered(i); });
         if (r.why.found() || !of_token(s.what.product(), r)) return std::nullopt;
-        const obstacle why = take(s, r);
+        const obstacle why = take(tried, r);
         if (!why.found()) return r;
         draft_.leave(why);
         return std::nullopt;
@@ -75,9 +76,9 @@ class route_fuser {
                });
     }
 
-    obstacle take(step& s, const routing& r) {
+    obstacle take(attempt& tried, const routing& r) {
         if (rows_.same_bits()) return {r.sort, reason::same_bits};
-        product_problem& what = s.what.product();
+        product_problem& what = tried.step().what.product();
         const row_problem alone = problem_of(r);
         product_problem with = what;
         with.needs.stages = alone.needs.stages;
@@ -90,17 +91,18 @@ class route_fuser {
                 return {r.sort, reason::routing_slower, static_cast<std::int64_t>(inside_us * 1000),
                         static_cast<std::int64_t>(apart_us * 1000)};
         }
-        const std::vector<covered_node> before = draft_.trial.nodes;
+        trial_step& trial = tried.trial();
+        const std::vector<covered_node> before = trial.nodes;
         const array_view<std::int32_t> own = {r.nodes.data(), r.nodes.data() + r.nodes.size()};
-        for (covered_node& c : draft_.trial.nodes) c.internal |= fed_by(g_, c.node, own);
-        cover_routing(g_, r, draft_.trial);
-        draft_.trial.at_once = false;  // other blocks read the logits, too
-        if (const std::int32_t v = draft_.blocker(); v >= 0) {
-            draft_.trial.nodes = before;
+        for (covered_node& c : trial.nodes) c.internal |= fed_by(g_, c.node, own);
+        cover_routing(g_, r, trial);
+        trial.at_once = false;  // other blocks read the logits, too
+        if (const std::int32_t v = tried.blocker(); v >= 0) {
+            trial.nodes = before;
             return {r.sort, reason::routing_split, v};
         }
         what = with;
-        run_by(s, row);
+        run_by(tried.step(), row);
         return {};
     }
 };

@@ -3,7 +3,7 @@
 
 #include "catena/match/detail/route_finder.hpp"
 #include "catena/match/ggml_cuda.hpp"
-#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/find/premises.hpp"
 #include "catena/plan/detail/find/route_request.hpp"
@@ -52,23 +52,17 @@ class route_planner {
 
     obstacle step(routing&& r, rejection& nearest) {
         if (engine_of(g_.view).routing_launches(g_, r) < 2) return {r.sort, reason::one_launch};
-        catena::step& s = draft_.begin(false);
+        attempt tried(draft_, false);
         const row_problem what = problem_of(r);
-        s.what = what;
-        s.chain = static_cast<std::int32_t>(draft_.activations.size());
+        tried.step().what = what;
+        tried.step().chain = static_cast<std::int32_t>(draft_.activations.size());
         const picked& row = rows_.pick(what);
         nearest = row.nearest;
-        if (row.row < 0) {
-            draft_.abandon();
-            return {r.sort, reason::no_row};
-        }
-        run_by(s, row);
-        cover_routing(g_, r, draft_.trial);
-        if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
-            draft_.abandon();
-            return {r.sort, reason::overlap, v};
-        }
-        const std::int32_t maker = draft_.accept();
+        if (row.row < 0) return {r.sort, reason::no_row};
+        run_by(tried.step(), row);
+        cover_routing(g_, r, tried.trial());
+        if (const std::int32_t v = tried.find_place(); v >= 0) return {r.sort, reason::overlap, v};
+        const std::int32_t maker = tried.accept();
         draft_.add_activation(known_.routing, routed_match(g_.view, std::move(r)), maker);
         return {};
     }

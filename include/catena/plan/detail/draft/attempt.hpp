@@ -1,0 +1,73 @@
+// A step of a plan that is tried.
+#pragma once
+
+#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/order/trial.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace CATENA_NAMESPACE {
+
+/// A step that is tried: the last one of the draft, with the last of its outputs. Both are taken
+/// back when the attempt ends, unless it was accepted. One attempt is open at a time.
+class attempt {
+  public:
+    attempt(draft& drafted, bool row) : draft_(&drafted), first_output_(drafted.outputs.size()) {
+        trial_step& t = trial();
+        t.launch_at = -1;
+        t.row = row;
+        t.at_once = false;
+        t.also_reads = no_tensor;
+        t.from = 0;
+        t.until = graph_index::forever;
+        t.nodes.clear();
+        drafted.steps.emplace_back(drafted.blank_);
+    }
+    attempt(attempt&& other) noexcept
+        : draft_(std::exchange(other.draft_, nullptr)), first_output_(other.first_output_) {}
+    attempt& operator=(attempt&&) = delete;
+    ~attempt() {
+        if (draft_ == nullptr) return;
+        draft_->steps.pop_back();
+        draft_->outputs.erase(draft_->outputs.begin() + static_cast<std::ptrdiff_t>(first_output_),
+                              draft_->outputs.end());
+    }
+
+    /// What is launched.
+    catena::step& step() { return draft_->steps.back(); }
+    /// What it covers, and where it may stand.
+    trial_step& trial() { return draft_->trial_; }
+
+    /// Lets the step write, or read, the quantized activation of a match. The step may be launched
+    /// only while the activation has its slot.
+    void writes(const match& m) { trial().from = std::max(trial().from, draft_->slot_of(m).from); }
+    void reads(const match& m) {
+        trial().until = std::min(trial().until, draft_->slot_of(m).until);
+    }
+
+    void add(const output& o) { draft_->outputs.emplace_back(o); }
+
+    /// The first node that forbids the step, as schedule::blocker.
+    std::int32_t blocker(std::size_t first = 0) { return draft_->accepted.blocker(trial(), first); }
+    /// Finds a position for a step whose last node may stand anywhere among its nodes, as
+    /// find_position.
+    std::int32_t find_place() { return find_position(draft_->accepted, trial()); }
+
+    /// Ends the attempt: the step stays. Returns its number among accepted steps.
+    std::int32_t accept() {
+        draft& d = *std::exchange(draft_, nullptr);
+        catena::step& s = d.steps.back();
+        d.first_output.push_back(static_cast<std::int32_t>(first_output_));
+        s.launch_at = d.trial_.launch_at;
+        s.node_count = static_cast<std::int32_t>(d.trial_.nodes.size());
+        return d.accepted.accept(d.trial_);
+    }
+
+  private:
+    draft* draft_;
+    std::size_t first_output_;
+};
+
+}  // namespace CATENA_NAMESPACE
