@@ -9,7 +9,7 @@
 
 #include "catena/match/detail/expert_factor.hpp"
 #include "catena/match/detail/experts.hpp"
-#include "catena/match/detail/gated.hpp"
+#include "catena/match/detail/followers.hpp"
 #include "catena/match/detail/weight_scale.hpp"
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/match/pattern.hpp"
@@ -104,13 +104,10 @@ inline obstacle factors_behind(const graph_index& g, const output& o, use u) {
 /// that is not aligned; then with that tensor.
 inline obstacle left_behind(const graph_index& g, const output& o) {
     const use next = g.only_reader(o.result);
-    const op kind = next.node < 0 ? op::none : g.kind(next.node);
-    const bool follows = kind == op::add || kind == op::add_id || kind == op::mul ||
-                         kind == op::scale || kind == op::unary || kind == op::glu;
-    if (!follows) return {};
+    if (next.node < 0 || !follows_matmul(g, next.node)) return {};
     if (const obstacle f = factors_behind(g, o, next); f.found()) return f;
     const tensor& t = g.view.node(next.node);
-    const std::int32_t result = kind == op::unary ? no_tensor : g.view.nodes[next.node];
+    const std::int32_t result = t.kind == op::unary ? no_tensor : g.view.nodes[next.node];
     for (const std::int32_t index : {result, t.src[0], t.src[1]}) {
         if (index == no_tensor) continue;
         if (const obstacle f = plain_rows_at(g.view, index, next.node); f.why == reason::unaligned)
