@@ -2,6 +2,7 @@
 // graph pattern from it, the generator its instances. C++17, so that an engine can read it.
 #pragma once
 
+#include "catena/bits.hpp"
 #include "catena/chain/skeleton.hpp"
 #include "catena/chain/stage.hpp"
 #include "catena/format/format.hpp"
@@ -93,6 +94,30 @@ enum class epilogue_part : std::uint8_t {
 };
 inline constexpr int epilogue_part_count = static_cast<int>(epilogue_part::quantize) + 1;
 
+/// What a part is called: `name` in chains and records, `words` where people read of it.
+struct epilogue_part_text {
+    const char* name;
+    const char* words;
+};
+inline constexpr epilogue_part_text epilogue_part_texts[] = {{"scale", "scale"},
+                                                             {"factor", "factor"},
+                                                             {"bias", "bias"},
+                                                             {"glu", "glu"},
+                                                             {"act", "function"},
+                                                             {"own", "own op"},
+                                                             {"combine", "sum of slots"},
+                                                             {"residual", "residual"},
+                                                             {"quantize", "quantize"}};
+static_assert(sizeof(epilogue_part_texts) / sizeof(epilogue_part_text) == epilogue_part_count,
+              "one text for each part");
+constexpr const char* name(epilogue_part p) {
+    return epilogue_part_texts[static_cast<int>(p)].name;
+}
+constexpr const char* words(epilogue_part p) {
+    return epilogue_part_texts[static_cast<int>(p)].words;
+}
+
+/// A set of parts. Since parts have one order, a set is also a sequence.
 struct epilogue_set {
     std::uint16_t bits = 0;
     static_assert(epilogue_part_count <= 16, "one bit for each part");
@@ -102,10 +127,26 @@ struct epilogue_set {
     }
     constexpr bool empty() const { return bits == 0; }
     constexpr bool has(epilogue_part p) const { return (bits & of(p).bits) != 0; }
+    constexpr bool any(epilogue_set of) const { return (bits & of.bits) != 0; }
     constexpr bool contains(epilogue_set other) const { return (other.bits & ~bits) == 0; }
     constexpr epilogue_set without(epilogue_part p) const {
         return {static_cast<std::uint16_t>(bits & ~of(p).bits)};
     }
+
+    /// For loops over the parts of the set, in their order.
+    struct iterator {
+        unsigned rest;
+        constexpr epilogue_part operator*() const {
+            return static_cast<epilogue_part>(lowest_bit(rest));
+        }
+        constexpr iterator& operator++() {
+            rest &= rest - 1;
+            return *this;
+        }
+        constexpr bool operator!=(iterator o) const { return rest != o.rest; }
+    };
+    constexpr iterator begin() const { return {bits}; }
+    constexpr iterator end() const { return {0}; }
 };
 
 constexpr epilogue_set operator|(epilogue_set a, epilogue_set b) {
@@ -116,6 +157,10 @@ constexpr epilogue_set operator|(epilogue_set a, epilogue_part b) {
 }
 constexpr bool operator==(epilogue_set a, epilogue_set b) { return a.bits == b.bits; }
 constexpr bool operator!=(epilogue_set a, epilogue_set b) { return !(a == b); }
+
+/// The parts that apply a function of the launch.
+inline constexpr epilogue_set function_parts =
+    epilogue_set::of(epilogue_part::glu) | epilogue_part::act | epilogue_part::own;
 
 struct stage {
     stage_kind kind = stage_kind::emit;
