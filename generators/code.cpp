@@ -3,8 +3,6 @@
 #include "catena/chain/operands.hpp"
 #include "catena/instances/rows.hpp"
 
-#include <utility>
-
 namespace catena::generator {
 
 namespace {

@@ -93,7 +93,8 @@ int matrices(const product_problem& p) {
 /// "bias, glu"
 std::string parts(epilogue_set set) {
     std::string out;
-    for (const epilogue_part part : set) out.append(out.empty() ? "" : ", ").append(words(part));
+    for (const epilogue_part part : set)
+        out.append(out.empty() ? "" : ", ").append(info(part).words);
     return out;
 }
 

@@ -80,6 +80,14 @@ struct row_params {
     own_call own;  ///< stage_kind::own
 };
 
+/// The numbers that the graph gives the epilogue of an output.
+struct epilogue_params {
+    float scale = 1;             ///< epilogue_part::scale
+    float alpha = 0, limit = 0;  ///< parameters of swiglu_oai, or of an own function
+    gate_function function = gate_function::none;  ///< of glu and act
+    own_call own;                                  ///< epilogue_part::own
+};
+
 /// What a matvec may do with a finished output before it is written, in this order.
 enum class epilogue_part : std::uint8_t {
     scale,     ///< times a number
@@ -94,28 +102,32 @@ enum class epilogue_part : std::uint8_t {
 };
 inline constexpr int epilogue_part_count = static_cast<int>(epilogue_part::quantize) + 1;
 
-/// What a part is called: `name` in chains and records, `words` where people read of it.
-struct epilogue_part_text {
+/// What a part reads in memory for the output of one member.
+enum class part_operand : std::uint8_t {
+    none,
+    number,  ///< a number for all results of a matrix
+    vector,  ///< a number for each row of a matrix
+    result   ///< a tensor of the result's shape
+};
+
+/// What is known of a part: `name` in chains and records, `words` where people read of it.
+struct epilogue_part_info {
     const char* name;
     const char* words;
+    part_operand reads;
 };
-inline constexpr epilogue_part_text epilogue_part_texts[] = {{"scale", "scale"},
-                                                             {"factor", "factor"},
-                                                             {"bias", "bias"},
-                                                             {"glu", "glu"},
-                                                             {"act", "function"},
-                                                             {"own", "own op"},
-                                                             {"combine", "sum of slots"},
-                                                             {"residual", "residual"},
-                                                             {"quantize", "quantize"}};
-static_assert(sizeof(epilogue_part_texts) / sizeof(epilogue_part_text) == epilogue_part_count,
-              "one text for each part");
-constexpr const char* name(epilogue_part p) {
-    return epilogue_part_texts[static_cast<int>(p)].name;
+inline constexpr epilogue_part_info epilogue_parts[] = {
+    {"scale", "scale", part_operand::none},          {"factor", "factor", part_operand::number},
+    {"bias", "bias", part_operand::vector},          {"glu", "glu", part_operand::none},
+    {"act", "function", part_operand::none},         {"own", "own op", part_operand::none},
+    {"combine", "sum of slots", part_operand::none}, {"residual", "residual", part_operand::result},
+    {"quantize", "quantize", part_operand::none}};
+static_assert(sizeof(epilogue_parts) / sizeof(epilogue_part_info) == epilogue_part_count,
+              "one line for each part");
+constexpr const epilogue_part_info& info(epilogue_part p) {
+    return epilogue_parts[static_cast<int>(p)];
 }
-constexpr const char* words(epilogue_part p) {
-    return epilogue_part_texts[static_cast<int>(p)].words;
-}
+constexpr const char* name(epilogue_part p) { return info(p).name; }
 
 /// A set of parts. Since parts have one order, a set is also a sequence.
 struct epilogue_set {

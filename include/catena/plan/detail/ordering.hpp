@@ -3,9 +3,9 @@
 #pragma once
 
 #include "catena/config.hpp"
+#include "catena/match/detail/epilogue/followers.hpp"
 #include "catena/match/detail/expert_factor.hpp"
 #include "catena/match/detail/experts.hpp"
-#include "catena/match/detail/followers.hpp"
 #include "catena/match/detail/gated.hpp"
 #include "catena/match/detail/head_finder.hpp"
 #include "catena/match/detail/index.hpp"
