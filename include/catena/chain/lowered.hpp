@@ -80,9 +80,13 @@ struct row_params {
     own_call own;  ///< stage_kind::own
 };
 
-/// The numbers that the graph gives the epilogue of an output.
-struct epilogue_params {
-    float scale = 1;             ///< epilogue_part::scale
+/// The numbers that the graph gives the epilogue of an output, each for a part.
+struct epilogue_numbers {
+    float scale = 1;
+};
+
+/// These numbers, and the functions of the epilogue.
+struct epilogue_params : epilogue_numbers {
     float alpha = 0, limit = 0;  ///< parameters of swiglu_oai, or of an own function
     gate_function function = gate_function::none;  ///< of glu and act
     own_call own;                                  ///< epilogue_part::own

@@ -344,7 +344,13 @@ inline constexpr part_operand_field part_operand_fields[] = {
     {epilogue_part::residual, &matvec_member::residual, nullptr, &matvec_member::residual_nb1,
      &matvec_member::residual_nb2}};
 
-/// Gives a member the numbers of its epilogue.
+/// The numbers of a member's epilogue.
+constexpr epilogue_numbers numbers_of(const matvec_member& m) {
+    epilogue_numbers out;
+    out.scale = m.scale;
+    return out;
+}
+/// Gives a member these numbers and the functions of its epilogue.
 constexpr void set_params(matvec_member& m, const epilogue_params& p) {
     m.scale = p.scale;
     m.alpha = p.alpha;
