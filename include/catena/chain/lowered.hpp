@@ -141,6 +141,7 @@ struct epilogue_set {
     static constexpr epilogue_set of(epilogue_part p) {
         return {static_cast<std::uint16_t>(1u << static_cast<unsigned>(p))};
     }
+    static constexpr epilogue_set all() { return {(1u << epilogue_part_count) - 1}; }
     constexpr bool empty() const { return bits == 0; }
     constexpr bool has(epilogue_part p) const { return (bits & of(p).bits) != 0; }
     constexpr bool any(epilogue_set of) const { return (bits & of.bits) != 0; }

@@ -4,13 +4,38 @@
 
 #include "catena/match/detail/epilogue/bias.hpp"
 #include "catena/match/detail/epilogue/combine.hpp"
-#include "catena/match/detail/epilogue/followers.hpp"
 #include "catena/match/detail/epilogue/function.hpp"
 #include "catena/match/detail/epilogue/glu.hpp"
 #include "catena/match/detail/epilogue/residual.hpp"
 #include "catena/match/detail/epilogue/scale.hpp"
 
+#include <utility>
+
 namespace CATENA_NAMESPACE {
+
+namespace detail {
+
+template <int... Parts>
+constexpr bool some_part_takes(op kind, std::integer_sequence<int, Parts...>) {
+    return (part_match<static_cast<epilogue_part>(Parts)>::takes(kind) || ...);
+}
+
+}  // namespace detail
+
+/// Is the op one that a launch may take over behind a matmul? Whether it does depends on the
+/// operands.
+constexpr bool follows_matmul(op kind) {
+    constexpr int matched = static_cast<int>(epilogue_part::quantize);  // which is no node's part
+    return detail::some_part_takes(kind, std::make_integer_sequence<int, matched>());
+}
+/// The same for a node, which may be an op of the engine's own.
+inline bool follows_matmul(const graph_index& g, std::int32_t node) {
+    return follows_matmul(g.kind(node)) || own_op_at(g, node).function != gate_function::none;
+}
+
+/// The most nodes that follow a matmul one after the other in its launch, other matmuls aside: a
+/// scale or a factor, a bias, two that gate, and an own op or a residual.
+inline constexpr int max_followers = 5;
 
 /// The node that follows an output but is no part of it, if the reason is its factors, or memory
 /// that is not aligned; then with that tensor.
@@ -56,12 +81,7 @@ class epilogue_matcher {
         return site_.before_combination(position);
     }
 
-    /// Takes over the functions that follow: Catena's, and then the engine's own.
-    void apply_functions(output& o) const {
-        part_match<epilogue_part::act>::take(site_, o);
-        part_match<epilogue_part::own>::take(site_, o);
-    }
-
+    void apply_functions(output& o) const { take_functions(site_, o); }
     bool combine(output& o) const { return part_match<epilogue_part::combine>::take(site_, o); }
     bool add_residual(output& o) const {
         return part_match<epilogue_part::residual>::take(site_, o);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/config.hpp"
-#include "catena/match/detail/epilogue/followers.hpp"
+#include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/expert_factor.hpp"
 #include "catena/match/detail/experts.hpp"
 #include "catena/match/detail/gated.hpp"

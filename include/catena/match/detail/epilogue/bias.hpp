@@ -7,6 +7,8 @@ namespace CATENA_NAMESPACE {
 
 template <>
 struct part_match<epilogue_part::bias> {
+    static constexpr bool takes(op kind) { return kind == op::add || kind == op::add_id; }
+
     /// Rewrite ADD(y, bias), where bias is one vector over the rows, and ADD_ID(y, biases, ids),
     /// which has a vector for each expert, to bias(y, bias).
     static bool take(const epilogue_site& s, output& o, use u) {

@@ -7,6 +7,8 @@ namespace CATENA_NAMESPACE {
 
 template <>
 struct part_match<epilogue_part::combine> {
+    static constexpr bool takes(op kind) { return kind == op::mul || kind == op::add; }
+
     /// Rewrite SLOTS(MUL(y, weights)) to combine(y, weights), where SLOTS is ADD(.., ADD(VIEW 0,
     /// VIEW 1), .., VIEW last) of a token's slots, and rewrite ADD(that, residual) to a residual of
     /// the sum. If a shared expert joins the sum first, the residual is left to the norm's launch.

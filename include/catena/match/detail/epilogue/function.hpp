@@ -7,6 +7,8 @@ namespace CATENA_NAMESPACE {
 
 template <>
 struct part_match<epilogue_part::act> {
+    static constexpr bool takes(op kind) { return kind == op::unary || kind == op::sqr; }
+
     /// Rewrite UNARY(y) and SQR(RELU(y)) to act(y). The UNARY must be the only reader of y.
     static bool take(const epilogue_site& s, output& o) {
         if (!s.allowed.has(epilogue_part::act) || o.parts.has(epilogue_part::glu)) return false;
@@ -38,6 +40,9 @@ struct part_match<epilogue_part::act> {
 
 template <>
 struct part_match<epilogue_part::own> {
+    /// Which ops are an engine's own is for the engine to say: own_op_at tells.
+    static constexpr bool takes(op) { return false; }
+
     /// Rewrite OWN(y) to own(y), where OWN is an op that the engine has declared. It must be the
     /// only reader of y.
     static bool take(const epilogue_site& s, output& o) {
@@ -53,5 +58,11 @@ struct part_match<epilogue_part::own> {
         return true;
     }
 };
+
+/// Takes over the functions that follow, each once, in the order in which a launch applies them.
+inline void take_functions(const epilogue_site& s, output& o) {
+    part_match<epilogue_part::act>::take(s, o);
+    part_match<epilogue_part::own>::take(s, o);
+}
 
 }  // namespace CATENA_NAMESPACE

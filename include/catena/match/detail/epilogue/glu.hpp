@@ -8,6 +8,10 @@ namespace CATENA_NAMESPACE {
 
 template <>
 struct part_match<epilogue_part::glu> {
+    static constexpr bool takes(op kind) {
+        return kind == op::glu || kind == op::unary || kind == op::mul;
+    }
+
     /// The node that gates the result of `o`: a GLU, or the MUL behind a UNARY. -1: none.
     static std::int32_t node_of(const epilogue_site& s, const output& o) {
         if (!s.allowed.has(epilogue_part::glu)) return -1;

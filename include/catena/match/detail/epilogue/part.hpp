@@ -1,6 +1,7 @@
 // What a part of an epilogue finds in a graph. Each part specializes `part_match`, in a header of
-// its own or beside a part like it, with the rule `take`: false, and the output as it was, if the
-// nodes that follow are no such part.
+// its own or beside a part like it. `takes` says of which op a node may be that the part takes
+// over. The rule is `take`: false, and the output as it was, if the nodes that follow are no such
+// part.
 //
 // `Rewrite A to B` above a rule says which nodes A the rule takes over, and which part B of the
 // epilogue replaces them. Names in capitals are ggml's ops, and y is the result so far: the matmul

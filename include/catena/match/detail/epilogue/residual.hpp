@@ -7,6 +7,8 @@ namespace CATENA_NAMESPACE {
 
 template <>
 struct part_match<epilogue_part::residual> {
+    static constexpr bool takes(op kind) { return kind == op::add; }
+
     /// Rewrite ADD(y, residual) to residual(y, residual). The ADD must be the only reader of y. An
     /// ADD to a sum of experts is left to the launch of the norm that reads the whole sum.
     static bool take(const epilogue_site& s, output& o) {

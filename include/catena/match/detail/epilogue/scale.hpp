@@ -11,6 +11,8 @@ namespace CATENA_NAMESPACE {
 
 template <>
 struct part_match<epilogue_part::scale> {
+    static constexpr bool takes(op kind) { return kind == op::scale; }
+
     /// Rewrite SCALE(y, c) to scale(y, c). Nothing may stand between SCALE and matmul.
     static bool take(const epilogue_site& s, output& o, use u) {
         if (!s.allowed.has(epilogue_part::scale) || !o.parts.empty()) return false;
@@ -27,6 +29,8 @@ struct part_match<epilogue_part::scale> {
 
 template <>
 struct part_match<epilogue_part::factor> {
+    static constexpr bool takes(op kind) { return kind == op::mul; }
+
     /// Rewrite MUL(y, factor), with one number in memory, and MUL(y, GET_ROWS(factors, ids)), with
     /// a number for each expert, to factor(y, factor). Nothing may stand between MUL and matmul.
     static bool take(const epilogue_site& s, output& o, use u) {

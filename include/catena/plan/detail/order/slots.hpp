@@ -5,7 +5,7 @@
 #pragma once
 
 #include "catena/kernel/layout.hpp"
-#include "catena/match/detail/epilogue/followers.hpp"
+#include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/reader.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/plan/plan.hpp"
