@@ -28,7 +28,7 @@ constexpr bool follows_matmul(op kind) {
     constexpr int matched = static_cast<int>(epilogue_part::quantize);  // which is no node's part
     return detail::some_part_takes(kind, std::make_integer_sequence<int, matched>());
 }
-/// The same for a node, which may be an op of the engine's own.
+/// Is the node of such an op, or of an op of the engine's own?
 inline bool follows_matmul(const graph_index& g, std::int32_t node) {
     return follows_matmul(g.kind(node)) || own_op_at(g, node).function != gate_function::none;
 }
