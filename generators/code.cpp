@@ -2,8 +2,6 @@
 
 #include "catena/instances/rows.hpp"
 
-#include <utility>
-
 namespace catena::generator {
 
 namespace {
@@ -43,16 +41,9 @@ std::string spelled(operand o) { return "operand::" + std::string(chain::name(o)
 std::string code(epilogue_set parts) {
     if (parts == instances::full_epilogue) return "full_epilogue";
     if (parts == instances::tile_epilogue) return "tile_epilogue";
-    static constexpr std::pair<epilogue_part, const char*> all[] = {
-        {epilogue_part::scale, "scale"},      {epilogue_part::factor, "factor"},
-        {epilogue_part::bias, "bias"},        {epilogue_part::glu, "glu"},
-        {epilogue_part::act, "act"},          {epilogue_part::own, "own"},
-        {epilogue_part::combine, "combine"},  {epilogue_part::residual, "residual"},
-        {epilogue_part::quantize, "quantize"}};
     std::string list;
-    for (const auto& [part, name] : all) {
-        if (!parts.has(part)) continue;
-        const std::string one = "epilogue_part::" + std::string(name);
+    for (const epilogue_part part : parts) {
+        const std::string one = "epilogue_part::" + std::string(name(part));
         list += list.empty() ? "epilogue_set::of(" + one + ")" : " | " + one;
     }
     return list;

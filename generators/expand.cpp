@@ -27,10 +27,7 @@ bool makes_superfluous(const product_computation& wide, const product_computatio
 bool applies_functions(const row_computation& c) {
     return gates(c.stages) || c.stages.has(stage_kind::own);
 }
-bool applies_functions(const product_computation& c) {
-    const epilogue_set e = c.epilogue;
-    return e.has(epilogue_part::glu) || e.has(epilogue_part::act) || e.has(epilogue_part::own);
-}
+bool applies_functions(const product_computation& c) { return c.epilogue.any(function_parts); }
 
 /// Those that no other makes superfluous, each once.
 template <class Computation>

@@ -18,9 +18,6 @@ namespace catena::generator {
 
 using json = nlohmann::ordered_json;
 
-inline constexpr const char* epilogue_names[] = {"scale", "factor",  "bias",     "glu",     "act",
-                                                 "own",   "combine", "residual", "quantize"};
-
 template <class Visit>
 void each_field(row_policy& p, const Visit& visit) {
     auto& [threads, min_blocks, values, rows, vector] = p;
@@ -136,14 +133,10 @@ inline bool is_retired_format(const std::string& text) { return text == "q8_1_mm
 
 template <class T>
 json to_json_value(T value) {
-    if constexpr (std::is_same_v<T, format_set> || std::is_same_v<T, stage_set>) {
+    if constexpr (std::is_same_v<T, format_set> || std::is_same_v<T, stage_set> ||
+                  std::is_same_v<T, epilogue_set>) {
         json list = json::array();
         for (const auto one : value) list.push_back(name(one));
-        return list;
-    } else if constexpr (std::is_same_v<T, epilogue_set>) {
-        json list = json::array();
-        for (unsigned i = 0; i < std::size(epilogue_names); ++i)
-            if (value.bits >> i & 1u) list.push_back(epilogue_names[i]);
         return list;
     } else if constexpr (std::is_enum_v<T>) {
         return name(value);
@@ -184,8 +177,7 @@ T from_json_value(const json& j) {
     } else if constexpr (std::is_same_v<T, epilogue_set>) {
         epilogue_set out;
         for (const json& one : j)
-            for (unsigned i = 0; i < std::size(epilogue_names); ++i)
-                if (one == epilogue_names[i]) out = out | static_cast<epilogue_part>(i);
+            out = out | fields::enumerator<epilogue_part>(one, epilogue_part_count);
         return out;
     } else if constexpr (std::is_enum_v<T>) {
         return fields::enumerator<T>(j, fields::count_of<T>());

@@ -154,6 +154,19 @@ void fill_routing(route_args& a, stage_set does, std::int64_t experts, std::int6
     a.weights = s.results(tokens * chosen);
 }
 
+/// The operand of an epilogue's part, without gaps. A factor is one number for all columns.
+void fill_operand(matvec_member& m, const part_operand_field& f, std::int64_t matrices,
+                  std::int64_t columns, table_of_stretches s) {
+    const part_operand kind = info(f.part).reads;
+    const std::int64_t count = kind == part_operand::number   ? 1
+                               : kind == part_operand::vector ? m.rows * matrices
+                                                              : m.rows * columns;
+    m.*f.data = s.values(count);
+    if (m.up != nullptr && f.of_up != nullptr) m.*f.of_up = s.values(count);
+    if (f.nb1 != nullptr) m.*f.nb1 = m.dst_nb1;
+    if (f.nb2 != nullptr) m.*f.nb2 = m.dst_nb2;
+}
+
 void fill_member(matvec_member& m, const product_problem& p, const problem_member& is,
                  table_of_stretches s) {
     const std::int64_t matrices = by_ids(p, is) ? is.experts : 1, columns = columns_of(p, is);
@@ -170,15 +183,6 @@ void fill_member(matvec_member& m, const product_problem& p, const problem_membe
     }
     if (is.epilogue.has(epilogue_part::act)) m.function = gate_function::gelu;
     if (is.epilogue.has(epilogue_part::own)) m.own = {own_function(0), {0.25f, 1.5f}};
-    if (is.epilogue.has(epilogue_part::factor)) {  // one for all columns
-        m.factor = s.values(1);
-        if (m.up != nullptr) m.up_factor = s.values(1);
-    }
-    if (is.epilogue.has(epilogue_part::bias)) {
-        m.bias = s.values(is.rows * matrices);
-        if (m.up != nullptr) m.up_bias = s.values(is.rows * matrices);
-        m.bias_nb1 = 4 * std::int64_t{is.rows};
-    }
     if (is.type == format::fp8_e4m3) {  // a scale for every row
         m.weight_scale = s.values(is.rows * matrices);
         if (m.up != nullptr) m.up_scale = s.values(is.rows * matrices);
@@ -186,9 +190,10 @@ void fill_member(matvec_member& m, const product_problem& p, const problem_membe
         m.scale_values = static_cast<std::int32_t>(p.k);
         m.scales = is.rows;
     }
-    m.dst_nb1 = m.residual_nb1 = 4 * std::int64_t{is.rows};
-    m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * (combined(p) ? 1 : slots_of(p));
-    if (is.epilogue.has(epilogue_part::residual)) m.residual = s.values(is.rows * columns);
+    m.dst_nb1 = 4 * std::int64_t{is.rows};
+    m.dst_nb2 = m.dst_nb1 * (combined(p) ? 1 : slots_of(p));
+    for (const part_operand_field& f : part_operand_fields)
+        if (is.epilogue.has(f.part)) fill_operand(m, f, matrices, columns, s);
     const bool quantized = is.epilogue.has(epilogue_part::quantize);
     if (quantized && p.needs.kind == skeleton::matmul)
         m.q8_1_mmq_d4 = s.output(columns * q8_1_row_bytes(is.rows), format::q8_1_mmq_d4);

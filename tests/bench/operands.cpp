@@ -148,3 +148,38 @@ TEST_CASE("Every operand that a stage of a chain reads is dealt, and its bytes a
     }
     CHECK(seen.size() >= 5);
 }
+
+TEST_CASE("Every operand that a part of an epilogue reads has a place in a member, and is dealt") {
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    const auto room = std::make_unique<std::byte[]>(bytes);
+    for (const epilogue_part part : epilogue_set::all()) {
+        CAPTURE(name(part));
+        const auto* const end = std::end(part_operand_fields);
+        const auto* const field =
+            std::find_if(std::begin(part_operand_fields), end,
+                         [part](const part_operand_field& f) { return f.part == part; });
+        const part_operand reads = info(part).reads;
+        REQUIRE((field != end) == (reads != part_operand::none));
+        if (field == end) continue;
+        for (const bool pair : {false, true}) {
+            product_problem p;
+            p.needs.kind = skeleton::matvec;
+            p.needs.activation = format::q8_1;
+            p.k = 512, p.columns = 3, p.member_count = 1;
+            p.member[0] = {format::q4_K, 64, 0, {}};
+            if (pair) p.member[0].epilogue = epilogue_set::of(epilogue_part::glu);
+            const std::int64_t without = bytes_of(p);
+            const auto dealt = [&] {
+                dealer deal(room.get(), bytes);
+                return operands_of(p, 8, deal).matvec.member[0];
+            };
+            CHECK(dealt().*field->data == nullptr);
+            p.member[0].epilogue = p.member[0].epilogue | part;
+            const matvec_member m = dealt();
+            CHECK(m.*field->data != nullptr);
+            if (field->of_up != nullptr) CHECK((m.*field->of_up != nullptr) == pair);
+            if (reads == part_operand::result)
+                CHECK(bytes_of(p) - without == 4 * p.member[0].rows * p.columns);
+        }
+    }
+}

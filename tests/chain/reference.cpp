@@ -179,7 +179,7 @@ TEST_CASE("An engine's own op is applied to the finished value, and to finished 
     in.matrices = {{.type = q4_K, .rows = 1, .values = {0, 0, 0, 1}, .bias = {-5}}};
     CHECK(reference(group, in).products[0] == std::vector<double>{-2});
     in.matrices[0].own = {.own = bounded, .with = {-1, 1}};
-    CHECK(in.matrices[0].asks().has(catena::epilogue_part::own));
+    CHECK(asked_parts(in.matrices[0]).has(catena::epilogue_part::own));
     CHECK(reference(group, in).products[0] == std::vector<double>{-1});
     in.matrices[0].gated_by = {.own = bounded, .with = {2, 3}};
     CHECK(reference(group, in).products[0] == std::vector<double>{1});
@@ -284,7 +284,7 @@ TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and 
         other.matrices[i].values = random_values(static_cast<std::int64_t>(m.values.size()), 20);
         up.push_back(reference_from_activation(finished, other, activation).products[i]);
         m.up = other.matrices[i].values;
-        m.scale = 2;
+        m.numbers.scale = 2;
         m.factor = {-1.5};
         m.up_factor = {3};
         m.bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 21);
@@ -398,7 +398,7 @@ TEST_CASE("Inputs that do not fit the chain are refused, with what was expected"
     CHECK_THROWS_WITH(reference(norm_input, in),
                       "reference: residual has 127 elements, the chain reads 128");
     in = example();
-    in.matrices[1].scale = 2;
+    in.matrices[1].numbers.scale = 2;
     CHECK_THROWS_WITH(reference(norm_input, in),
                       "reference: matrix 1 asks for more than the chain's epilogue does");
     in = example();

@@ -93,17 +93,8 @@ int matrices(const product_problem& p) {
 /// "bias, glu"
 std::string parts(epilogue_set set) {
     std::string out;
-    const std::pair<epilogue_part, const char*> all[] = {{epilogue_part::scale, "scale"},
-                                                         {epilogue_part::factor, "factor"},
-                                                         {epilogue_part::bias, "bias"},
-                                                         {epilogue_part::glu, "glu"},
-                                                         {epilogue_part::act, "function"},
-                                                         {epilogue_part::own, "own op"},
-                                                         {epilogue_part::combine, "sum of slots"},
-                                                         {epilogue_part::residual, "residual"},
-                                                         {epilogue_part::quantize, "quantize"}};
-    for (const auto& [part, text] : all)
-        if (set.has(part)) out.append(out.empty() ? "" : ", ").append(text);
+    for (const epilogue_part part : set)
+        out.append(out.empty() ? "" : ", ").append(info(part).words);
     return out;
 }
 

@@ -17,13 +17,9 @@ namespace {
 constexpr const char* example = "q4_K,4096,14336,8";
 constexpr std::int64_t largest = 1 << 20;  // whose product with itself and a row's bytes fits
 
-struct named_part {
-    const char* name;
-    epilogue_part part;
-};
-constexpr named_part parts[] = {{"residual", epilogue_part::residual},
-                                {"bias", epilogue_part::bias},
-                                {"glu", epilogue_part::glu}};
+/// The parts that a graph can be drawn with.
+constexpr epilogue_part parts[] = {epilogue_part::residual, epilogue_part::bias,
+                                   epilogue_part::glu};
 
 std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> out(1);
@@ -132,15 +128,15 @@ matmul_shape parse_shape(const std::string& matmul, const std::string& epilogue,
     if (epilogue.empty()) return s;
     for (const std::string& word : split(epilogue)) {
         const auto* const part = std::find_if(std::begin(parts), std::end(parts),
-                                              [&](const auto& p) { return p.name == word; });
+                                              [&](epilogue_part p) { return name(p) == word; });
         if (part == std::end(parts)) {
             std::vector<std::string> known;
-            for (const named_part& p : parts) known.emplace_back(p.name);
+            for (const epilogue_part p : parts) known.emplace_back(name(p));
             throw std::runtime_error(
                 fmt::format("--epilogue: no part is called '{}'{}: take some of {}", word,
                             did_you_mean(word, known), fmt::join(known, ",")));
         }
-        s.epilogue = s.epilogue | part->part;
+        s.epilogue = s.epilogue | *part;
     }
     return s;
 }
@@ -148,8 +144,8 @@ matmul_shape parse_shape(const std::string& matmul, const std::string& epilogue,
 std::string text(const matmul_shape& s) {
     std::string out = fmt::format("{}, {} rows x {} columns, {} batch column{}", name(s.weights),
                                   s.rows, s.k, s.columns, s.columns == 1 ? "" : "s");
-    for (const named_part& p : parts)
-        if (s.epilogue.has(p.part)) out += fmt::format(", + {}", p.name);
+    for (const epilogue_part p : parts)
+        if (s.epilogue.has(p)) out += fmt::format(", + {}", name(p));
     return out;
 }
 

@@ -25,7 +25,7 @@ struct matrix {
     std::vector<double> values;
 
     // What the chain's epilogue does with the products: nothing as long as all this is empty.
-    double scale = 1;
+    epilogue_numbers numbers = {};
     std::vector<double> factor = {};  ///< factors in memory: one number, or one for each expert
     std::vector<double> bias = {};    ///< [rows], expert: [rows, experts]
     std::vector<double> up = {};      ///< second matrix, gated by the first one; laid out as values
@@ -35,21 +35,6 @@ struct matrix {
     std::vector<double> residual = {};  ///< added to the product; combined: [rows, tokens]
     gating gated_by = {};  ///< function that gates up, or without up the function of the product
     gating own = {};       ///< an engine's own op, applied to the gated value
-
-    /// Parts of an epilogue that it asks for.
-    epilogue_set asks() const {
-        epilogue_set parts;
-        if (scale != 1) parts = parts | epilogue_part::scale;
-        if (!factor.empty() || !up_factor.empty()) parts = parts | epilogue_part::factor;
-        if (!bias.empty() || !up_bias.empty()) parts = parts | epilogue_part::bias;
-        const bool alone = gated_by.function != gate_function::none || gated_by.own != nullptr;
-        if (!up.empty() || alone)
-            parts = parts | (up.empty() ? epilogue_part::act : epilogue_part::glu);
-        if (own.own != nullptr) parts = parts | epilogue_part::own;
-        if (combined) parts = parts | epilogue_part::combine;
-        if (!residual.empty()) parts = parts | epilogue_part::residual;
-        return parts;
-    }
 };
 
 /// Vectors that the chain does not read stay empty.

@@ -2,6 +2,7 @@
 // graph pattern from it, the generator its instances. C++17, so that an engine can read it.
 #pragma once
 
+#include "catena/bits.hpp"
 #include "catena/chain/skeleton.hpp"
 #include "catena/chain/stage.hpp"
 #include "catena/format/format.hpp"
@@ -65,6 +66,18 @@ struct row_params {
     own_call own;  ///< stage_kind::own
 };
 
+/// The numbers that the graph gives the epilogue of an output, each for a part.
+struct epilogue_numbers {
+    float scale = 1;
+};
+
+/// These numbers, and the functions of the epilogue.
+struct epilogue_params : epilogue_numbers {
+    float alpha = 0, limit = 0;  ///< parameters of swiglu_oai, or of an own function
+    gate_function function = gate_function::none;  ///< of glu and act
+    own_call own;                                  ///< epilogue_part::own
+};
+
 /// What a matvec may do with a finished output before it is written, in this order.
 enum class epilogue_part : std::uint8_t {
     scale,     ///< times a number
@@ -79,6 +92,34 @@ enum class epilogue_part : std::uint8_t {
 };
 inline constexpr int epilogue_part_count = static_cast<int>(epilogue_part::quantize) + 1;
 
+/// What a part reads in memory for the output of one member.
+enum class part_operand : std::uint8_t {
+    none,
+    number,  ///< a number for all results of a matrix
+    vector,  ///< a number for each row of a matrix
+    result   ///< a tensor of the result's shape
+};
+
+/// What is known of a part: `name` in chains and records, `words` where people read of it.
+struct epilogue_part_info {
+    const char* name;
+    const char* words;
+    part_operand reads;
+};
+inline constexpr epilogue_part_info epilogue_parts[] = {
+    {"scale", "scale", part_operand::none},          {"factor", "factor", part_operand::number},
+    {"bias", "bias", part_operand::vector},          {"glu", "glu", part_operand::none},
+    {"act", "function", part_operand::none},         {"own", "own op", part_operand::none},
+    {"combine", "sum of slots", part_operand::none}, {"residual", "residual", part_operand::result},
+    {"quantize", "quantize", part_operand::none}};
+static_assert(sizeof(epilogue_parts) / sizeof(epilogue_part_info) == epilogue_part_count,
+              "one line for each part");
+constexpr const epilogue_part_info& info(epilogue_part p) {
+    return epilogue_parts[static_cast<int>(p)];
+}
+constexpr const char* name(epilogue_part p) { return info(p).name; }
+
+/// A set of parts. Since parts have one order, a set is also a sequence.
 struct epilogue_set {
     std::uint16_t bits = 0;
     static_assert(epilogue_part_count <= 16, "one bit for each part");
@@ -86,12 +127,29 @@ struct epilogue_set {
     static constexpr epilogue_set of(epilogue_part p) {
         return {static_cast<std::uint16_t>(1u << static_cast<unsigned>(p))};
     }
+    static constexpr epilogue_set all() { return {(1u << epilogue_part_count) - 1}; }
     constexpr bool empty() const { return bits == 0; }
     constexpr bool has(epilogue_part p) const { return (bits & of(p).bits) != 0; }
+    constexpr bool any(epilogue_set of) const { return (bits & of.bits) != 0; }
     constexpr bool contains(epilogue_set other) const { return (other.bits & ~bits) == 0; }
     constexpr epilogue_set without(epilogue_part p) const {
         return {static_cast<std::uint16_t>(bits & ~of(p).bits)};
     }
+
+    /// For loops over the parts of the set, in their order.
+    struct iterator {
+        unsigned rest;
+        constexpr epilogue_part operator*() const {
+            return static_cast<epilogue_part>(lowest_bit(rest));
+        }
+        constexpr iterator& operator++() {
+            rest &= rest - 1;
+            return *this;
+        }
+        constexpr bool operator!=(iterator o) const { return rest != o.rest; }
+    };
+    constexpr iterator begin() const { return {bits}; }
+    constexpr iterator end() const { return {0}; }
 };
 
 constexpr epilogue_set operator|(epilogue_set a, epilogue_set b) {
@@ -102,6 +160,10 @@ constexpr epilogue_set operator|(epilogue_set a, epilogue_part b) {
 }
 constexpr bool operator==(epilogue_set a, epilogue_set b) { return a.bits == b.bits; }
 constexpr bool operator!=(epilogue_set a, epilogue_set b) { return !(a == b); }
+
+/// The parts that apply a function of the launch.
+inline constexpr epilogue_set function_parts =
+    epilogue_set::of(epilogue_part::glu) | epilogue_part::act | epilogue_part::own;
 
 struct stage {
     stage_kind kind = stage_kind::emit;

@@ -11,7 +11,7 @@ namespace detail {
 
 inline outputs run_stages(const lowered_chain& chain, int first, evaluation e) {
     for (std::size_t i = 0; i < e.in.matrices.size(); ++i)
-        if (!epilogue_of(chain).contains(e.in.matrices[i].asks()))
+        if (!epilogue_of(chain).contains(asked_parts(e.in.matrices[i])))
             throw std::invalid_argument("reference: matrix " + std::to_string(i) +
                                         " asks for more than the chain's epilogue does");
     for (int i = first; i < chain.count; ++i) {

@@ -217,6 +217,38 @@ struct matmul_args {
     matvec_member member[max_members];
 };
 
+/// Where a member has the operand of a part in memory: `of_up` for the second matrix of a GLU,
+/// `nb1` and `nb2` the strides of a vector of each expert, or of a result; null: there is none.
+/// Every list of these operands reads this one.
+using member_address_field = const float* matvec_member::*;
+using member_stride_field = std::int64_t matvec_member::*;
+struct part_operand_field {
+    epilogue_part part;
+    member_address_field data, of_up;
+    member_stride_field nb1, nb2;
+};
+inline constexpr part_operand_field part_operand_fields[] = {
+    {epilogue_part::factor, &matvec_member::factor, &matvec_member::up_factor, nullptr, nullptr},
+    {epilogue_part::bias, &matvec_member::bias, &matvec_member::up_bias, &matvec_member::bias_nb1,
+     nullptr},
+    {epilogue_part::residual, &matvec_member::residual, nullptr, &matvec_member::residual_nb1,
+     &matvec_member::residual_nb2}};
+
+/// The numbers of a member's epilogue.
+constexpr epilogue_numbers numbers_of(const matvec_member& m) {
+    epilogue_numbers out;
+    out.scale = m.scale;
+    return out;
+}
+/// Gives a member these numbers and the functions of its epilogue.
+constexpr void set_params(matvec_member& m, const epilogue_params& p) {
+    m.scale = p.scale;
+    m.alpha = p.alpha;
+    m.limit = p.limit;
+    m.function = p.function;
+    m.own = p.own;
+}
+
 /// Has the launch expert members? They stand in front of dense ones.
 CATENA_FN constexpr bool has_experts(const matvec_args& a) { return a.member[0].experts > 0; }
 CATENA_FN constexpr bool has_experts(const matmul_args& a) { return a.experts > 0; }

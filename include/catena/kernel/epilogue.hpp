@@ -9,7 +9,7 @@
 #include "catena/format/half.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/distance.hpp"
-#include "catena/kernel/gate.hpp"
+#include "catena/kernel/epilogue_parts.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/kernel/quantize.hpp"
 
@@ -129,9 +129,7 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
     up = up + asked.up_bias;
     const bool pair = Pairs && m.up != nullptr;
     if (!pair) up = real{1};
-    if (pair || m.function != gate_function::none)
-        v = gated_on<Twice>(x, m.function, v, up, m.alpha, m.limit);
-    if constexpr (has_ops<X>) v = apply_own(x, m.own, v);
+    v = apply_functions<Twice>(x, m, pair, v, up);
     if (Combines && a.combined)
         x.store(b.finished + slot * max_finished_rows + row - b.first_row, v * weight);
     else

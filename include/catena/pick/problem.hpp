@@ -205,8 +205,10 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
                                       : p.columns < m.experts ? p.columns
                                                               : m.experts;
         bytes += matrices * m.rows * weight_rows(m) * row_bytes(m.type, p.k);
-        const bool adds = m.epilogue.has(epilogue_part::residual);
-        bytes += 4 * columns * m.rows * ((m.written ? 1 : 0) + (adds ? 1 : 0));
+        int results = m.written ? 1 : 0;
+        for (const epilogue_part part : m.epilogue)
+            if (info(part).reads == part_operand::result) ++results;
+        bytes += 4 * columns * m.rows * results;
         if (m.epilogue.has(epilogue_part::quantize)) bytes += columns * q8_1_row_bytes(m.rows);
     }
     return bytes;

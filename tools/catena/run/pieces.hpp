@@ -113,7 +113,7 @@ class piece_data {
                                   const std::vector<double>& x) const {
         chain::matrix w{member.type, rows(), at.expert < 0 ? 0 : 1,
                         read_matrix(on, member.weight, member.weight_scale)};
-        w.scale = static_cast<double>(member.scale);
+        w.numbers = numbers_of(member);
         if (member.factor != nullptr) append(w.factor, read_values(on, factor(member.factor), 1));
         if (member.up_factor != nullptr)
             append(w.up_factor, read_values(on, factor(member.up_factor), 1));

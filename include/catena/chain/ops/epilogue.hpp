@@ -11,7 +11,10 @@
 #include "catena/chain/ops/quantize.hpp"
 #include "catena/format/rows.hpp"
 
+#include <cstdint>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -42,6 +45,151 @@ template <>
 inline constexpr auto epilogue_part_of<quantize_op<format::q8_1>> =
     epilogue_set::of(epilogue_part::quantize);
 
+/// What a member's epilogue goes through in the model of costs.
+struct output_size {
+    std::int64_t k = 0, rows = 0;            ///< of one matrix
+    std::int64_t matrices = 1, columns = 0;  ///< matrices that are read, columns of their products
+    std::int64_t pair = 1;                   ///< 2: each has a second one, for a GLU
+    std::int64_t sums = 0;                   ///< columns of the result
+    format type = format::unknown;
+
+    constexpr std::int64_t products() const { return rows * columns; }
+    constexpr std::int64_t results() const { return rows * sums; }
+};
+
+/// A product on its way, and that of the second matrix; `which` matrix and which row they are of.
+struct product_value {
+    double v, up;
+    std::size_t which, row;
+};
+
+/// What a part of an epilogue does, in double: is it `asked` of a matrix, what does it compute for
+/// a member (`count`; what it reads follows from its operand), and what becomes of one product
+/// (`apply`).
+struct idle_part {
+    static bool asked(const matrix&) { return false; }
+    static constexpr work count(const output_size&) { return {}; }
+    static void apply(const matrix&, product_value&) {}
+};
+template <epilogue_part Part>
+struct part_meaning;
+
+template <>
+struct part_meaning<epilogue_part::scale> : idle_part {
+    static bool asked(const matrix& m) { return m.numbers.scale != 1; }
+    static constexpr work count(const output_size& n) { return {.operations = n.products()}; }
+    static void apply(const matrix& m, product_value& p) { p.v *= double{m.numbers.scale}; }
+};
+
+template <>
+struct part_meaning<epilogue_part::factor> : idle_part {
+    static bool asked(const matrix& m) { return !m.factor.empty() || !m.up_factor.empty(); }
+    static constexpr work count(const output_size& n) {
+        return {.operations = n.products() * n.pair};
+    }
+    static void apply(const matrix& m, product_value& p) {
+        p.v *= of_matrix(m.factor, p.which);
+        p.up *= of_matrix(m.up_factor, p.which);
+    }
+
+  private:
+    /// One factor for all matrices, or one for each.
+    static double of_matrix(const std::vector<double>& factors, std::size_t which) {
+        if (factors.empty()) return 1;
+        return factors.size() == 1 ? factors.front() : factors[which];
+    }
+};
+
+template <>
+struct part_meaning<epilogue_part::bias> : idle_part {
+    static bool asked(const matrix& m) { return !m.bias.empty() || !m.up_bias.empty(); }
+    static constexpr work count(const output_size& n) {
+        return {.operations = n.products() * n.pair};
+    }
+    static void apply(const matrix& m, product_value& p) {
+        const std::size_t at = p.which * static_cast<std::size_t>(m.rows) + p.row;
+        if (!m.bias.empty()) p.v += m.bias[at];
+        if (!m.up_bias.empty()) p.up += m.up_bias[at];
+    }
+};
+
+template <>
+struct part_meaning<epilogue_part::glu> : idle_part {
+    static bool asked(const matrix& m) { return !m.up.empty(); }
+    static constexpr work count(const output_size& n) {
+        return {.read = row_bytes(n.type, n.k) * n.rows * n.matrices,
+                .operations = (2 * n.k + gate_operations) * n.products()};
+    }
+    static void apply(const matrix& m, product_value& p) {
+        if (!m.up.empty()) p.v = gated(m.gated_by, p.v, p.up);
+    }
+};
+
+template <>
+struct part_meaning<epilogue_part::act> : idle_part {
+    static bool asked(const matrix& m) {
+        return m.up.empty() &&
+               (m.gated_by.function != gate_function::none || m.gated_by.own != nullptr);
+    }
+    static constexpr work count(const output_size& n) {
+        return {.operations = gate_operations * n.products()};
+    }
+    static void apply(const matrix& m, product_value& p) {
+        if (m.up.empty()) p.v = gated(m.gated_by, p.v, 1);
+    }
+};
+
+template <>
+struct part_meaning<epilogue_part::own> : idle_part {
+    static bool asked(const matrix& m) { return m.own.own != nullptr; }
+    static constexpr work count(const output_size& n) {
+        return {.operations = gate_operations * n.products()};
+    }
+    static void apply(const matrix& m, product_value& p) { p.v = gated(m.own, p.v, 1); }
+};
+
+/// The sum over slots and the residual are of whole columns: epilogue_stage adds them up.
+template <>
+struct part_meaning<epilogue_part::combine> : idle_part {
+    static bool asked(const matrix& m) { return m.combined; }
+    static constexpr work count(const output_size& n) {
+        return {.read = n.columns * 4, .operations = 2 * n.products()};
+    }
+};
+
+template <>
+struct part_meaning<epilogue_part::residual> : idle_part {
+    static bool asked(const matrix& m) { return !m.residual.empty(); }
+    static constexpr work count(const output_size& n) { return {.operations = n.results()}; }
+};
+
+template <>
+struct part_meaning<epilogue_part::quantize> : idle_part {
+    static constexpr work count(const output_size& n) {
+        return {.written = q8_1_row_bytes(n.rows) * n.sums, .operations = 4 * n.results()};
+    }
+};
+
+/// Calls `visit` with the meaning of each part, in their order.
+template <class Visit>
+constexpr void each_part(const Visit& visit) {
+    [&]<int... Parts>(std::integer_sequence<int, Parts...>) {
+        (visit(static_cast<epilogue_part>(Parts),
+               part_meaning<static_cast<epilogue_part>(Parts)>()),
+         ...);
+    }
+    (std::make_integer_sequence<int, epilogue_part_count>());
+}
+
+/// The parts of an epilogue that a matrix asks for.
+inline epilogue_set asked_parts(const matrix& m) {
+    epilogue_set parts;
+    each_part([&](epilogue_part part, auto meaning) {
+        if (meaning.asked(m)) parts = parts | part;
+    });
+    return parts;
+}
+
 struct epilogue_stage {
     static constexpr stage_kind kind = stage_kind::epilogue;
 
@@ -53,44 +201,36 @@ struct epilogue_stage {
     static constexpr work count(const stage&, const sizes& n) {
         work total;
         for (const matrix_size& m : n.matrices) {
-            const std::int64_t columns = m.experts_read != 0 ? n.columns : n.rows;
-            const std::int64_t matrices = m.experts_read != 0 ? m.experts_read : 1;
-            const std::int64_t outputs = m.rows * columns;
-            const bool pair = m.epilogue.has(epilogue_part::glu);
-            if (m.epilogue.has(epilogue_part::scale)) total.operations += outputs;
-            if (m.epilogue.has(epilogue_part::factor)) {
-                total.read += matrices * (pair ? 2 : 1) * 4;
-                total.operations += outputs * (pair ? 2 : 1);
-            }
-            if (m.epilogue.has(epilogue_part::bias)) {
-                total.read += m.rows * matrices * (pair ? 2 : 1) * 4;
-                total.operations += outputs * (pair ? 2 : 1);
-            }
-            if (pair) {
-                total.read += row_bytes(m.type, n.k) * m.rows * matrices;
-                total.operations += (2 * n.k + gate_operations) * outputs;
-            }
-            if (m.epilogue.has(epilogue_part::act)) total.operations += gate_operations * outputs;
-            if (m.epilogue.has(epilogue_part::own)) total.operations += gate_operations * outputs;
-            const bool combined = m.epilogue.has(epilogue_part::combine);
-            if (combined) {
-                total.read += columns * 4;
-                total.operations += 2 * outputs;
-            }
-            const std::int64_t sums = combined ? columns / n.slots : columns;
-            if (m.epilogue.has(epilogue_part::residual)) {
-                total.read += m.rows * sums * 4;
-                total.operations += m.rows * sums;
-            }
-            if (m.epilogue.has(epilogue_part::quantize)) {
-                total.written += q8_1_row_bytes(m.rows) * sums;
-                total.operations += 4 * m.rows * sums;
-            }
+            const bool experts = m.experts_read != 0;
+            output_size of = {.k = n.k, .rows = m.rows, .type = m.type};
+            of.matrices = experts ? m.experts_read : 1;
+            of.columns = experts ? n.columns : n.rows;
+            of.pair = m.epilogue.has(epilogue_part::glu) ? 2 : 1;
+            of.sums = m.epilogue.has(epilogue_part::combine) ? of.columns / n.slots : of.columns;
+            each_part([&](epilogue_part part, auto meaning) {
+                if (!m.epilogue.has(part)) return;
+                total += meaning.count(of);
+                total.read += 4 * operand_values(info(part).reads, of);
+            });
         }
         return total;
     }
 
   private:
+    static constexpr std::int64_t operand_values(part_operand kind, const output_size& n) {
+        switch (kind) {
+            case part_operand::none:
+                return 0;
+            case part_operand::number:
+                return n.matrices * n.pair;
+            case part_operand::vector:
+                return n.rows * n.matrices * n.pair;
+            case part_operand::result:
+                return n.results();
+        }
+        return 0;
+    }
+
     /// `second`: the products of m.up.
     static void finish(const evaluation& e, const matrix& m, std::vector<double>& product,
                        const std::vector<double>& second) {
@@ -100,30 +240,16 @@ struct epilogue_stage {
         if (!m.up_bias.empty()) expect_elements("a matrix's up_bias", m.up_bias, biases);
         const std::int64_t sums = m.combined ? count / e.in.slots : count;
         if (!m.residual.empty()) expect_elements("a matrix's residual", m.residual, sums);
-        for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t column = i / m.rows;
-            const std::int64_t which =
-                m.experts != 0 ? ids_of(e)[static_cast<std::size_t>(column)] : 0;
-            const auto at = static_cast<std::size_t>(i);
-            const auto bias_at = static_cast<std::size_t>(which * m.rows + i % m.rows);
-            double value = product[at] * m.scale * of_matrix(m.factor, which);
-            if (!m.bias.empty()) value += m.bias[bias_at];
-            if (!m.up.empty())
-                value = gated(m.gated_by, value,
-                              second[at] * of_matrix(m.up_factor, which) +
-                                  (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
-            else
-                value = gated(m.gated_by, value, 1);
-            product[at] = gated(m.own, value, 1);
+        for (std::size_t i = 0; i < product.size(); ++i) {
+            const std::size_t rows = static_cast<std::size_t>(m.rows), column = i / rows;
+            const auto which =
+                m.experts != 0 ? static_cast<std::size_t>(ids_of(e)[column]) : std::size_t{0};
+            product_value p = {product[i], m.up.empty() ? 1 : second[i], which, i % rows};
+            each_part([&](epilogue_part, auto meaning) { meaning.apply(m, p); });
+            product[i] = p.v;
         }
         if (m.combined) combine(e, m, product);
         for (std::size_t i = 0; i < m.residual.size(); ++i) product[i] += m.residual[i];
-    }
-
-    /// The factor of a matrix among those that a member has.
-    static double of_matrix(const std::vector<double>& factors, std::int64_t which) {
-        if (factors.empty()) return 1;
-        return factors.size() == 1 ? factors.front() : factors[static_cast<std::size_t>(which)];
     }
 
     static void combine(const evaluation& e, const matrix& m, std::vector<double>& product) {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "catena/kernel/distance.hpp"
-#include "catena/kernel/gate.hpp"
+#include "catena/kernel/epilogue_parts.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
 #include "catena/kernel/quantize.hpp"
 
@@ -170,9 +170,7 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, boo
                         v = v + bias;
                         if (m.up_bias != nullptr) up = up + up_bias;
                     }
-                    if (t.pairs || m.function != gate_function::none)
-                        v = gated_on<true>(x, m.function, v, up, m.alpha, m.limit);
-                    if constexpr (has_ops<X>) v = apply_own(x, m.own, v);
+                    v = apply_functions<true>(x, m, t.pairs, v, up);
                     if (m.residual != nullptr) v = v + residual[i];
                 }
                 if (m.dst != nullptr)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/config.hpp"
+#include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/expert_factor.hpp"
 #include "catena/match/detail/experts.hpp"
 #include "catena/match/detail/gated.hpp"
@@ -135,14 +136,12 @@ class order_builder {
 
     /// What follows a matmul and needs nothing but leaves and this group: its bias, its GLU.
     void emit_followers(std::int32_t node, std::int32_t first) {
-        for (int i = 0; i < 5; ++i) {
+        for (int i = 0; i < max_followers; ++i) {
             const use u = g_.only_reader(view_.nodes[node]);
             if (u.node < 0 || emitted_[at(u.node)] != 0) return;
             const tensor& t = view_.node(u.node);
-            const bool follows = t.kind == op::add || t.kind == op::add_id || t.kind == op::scale ||
-                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::sqr ||
-                                 function_at(g_, u.node).function != gate_function::none ||
-                                 own_op_at(g_, u.node).function != gate_function::none;
+            const bool follows =
+                follows_matmul(g_, u.node) && (t.kind != op::unary || has_function(u.node));
             if (!follows || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
             if (gates_a_product(u.node)) return;  // it moves when the product can
             for (const std::int32_t s : t.src)
@@ -158,11 +157,15 @@ class order_builder {
         return g_.kind(node) == op::unary && product.node >= 0 && g_.kind(product.node) == op::mul;
     }
 
+    /// Is it a function that a launch can compute?
+    bool has_function(std::int32_t node) const {
+        return function_at(g_, node).function != gate_function::none;
+    }
+
     void emit_gate(std::int32_t node, std::int32_t first) {
         const tensor& t = view_.node(node);
         if (emitted_[at(node)] == 0 && gates_a_product(node) && t.view_src == no_tensor &&
-            function_at(g_, node).function != gate_function::none && !engine_fuses(g_, node) &&
-            at_hand(t.src[0], first, t))
+            has_function(node) && !engine_fuses(g_, node) && at_hand(t.src[0], first, t))
             emit(node);
     }
 
@@ -250,9 +253,8 @@ inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
         const std::int32_t x = value_behind(g.view, g.view.node(u.node).src[1]);
         if (read == no_tensor) read = x;
         if (x != read) continue;
-        constexpr int followers = 5;  // a scale, a factor, a bias, a GLU or two nodes for it
         use next = {u.node, 0};
-        for (int i = 0; i <= followers && next.node >= 0; ++i) {
+        for (int i = 0; i <= max_followers && next.node >= 0; ++i) {
             if (is_matmul(g.view.node(next.node).kind) && next.node != u.node) break;
             last = std::max(last, next.node);
             next = g.only_reader(g.view.nodes[next.node]);

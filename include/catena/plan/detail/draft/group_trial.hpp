@@ -221,8 +221,7 @@ class group_trial {
             } else {
                 c.internal = fed_by(g_, n, {o.nodes.begin(), o.nodes.end()});
                 for (int slot = 0; slot < 2; ++slot)
-                    if (o.residual != no_tensor && t.src[slot] == o.residual)
-                        c.by_element |= 1u << slot;
+                    if (o.reads_by_element(t.src[slot])) c.by_element |= 1u << slot;
             }
             tried.trial().nodes.push_back(c);
         }

@@ -68,8 +68,8 @@ class output_finder {
             use next = g_.only_reader(o.result);
             const bool function = next.node >= 0 && g_.kind(next.node) == op::unary;
             if (function && gated_later(follow, o)) continue;
-            if (function && follow.activate(o)) next = g_.only_reader(o.result);
-            if (follow.apply_own(o)) next = g_.only_reader(o.result);
+            follow.apply_functions(o);
+            next = g_.only_reader(o.result);
             const bool left = next.node >= 0 && !draft_.covered(next.node);  // by another matmul
             if (left) follow.add_residual(o);
         }

@@ -119,7 +119,7 @@ inline void add_member(const graph_view& view, product_problem& p, const output&
     m.written = written;
     p.needs.weights = p.needs.weights | w.type;
     p.needs.epilogue = p.needs.epilogue | m.epilogue;
-    p.needs.own = p.needs.own || is_own(o.function) || is_own(o.own.function);
+    p.needs.own = p.needs.own || is_own(o.params.function) || is_own(o.params.own.function);
     p.alignment = std::min(p.alignment, base_alignment(w));
     if (o.halves()) p.alignment = std::min(p.alignment, base_alignment(w, m.rows * w.nb[1]));
     if (o.up >= 0)
@@ -241,20 +241,19 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
         nb2 = o.parts.has(epilogue_part::combine) ? own.nb1 : own.nb2;  // a column for each token
     };
     strides(dst, m.dst_nb1, m.dst_nb2);
-    m.factor = at.floats(o.factor);
-    m.up_factor = at.floats(o.up_factor);
+    for (const part_operand_field& f : part_operand_fields) {
+        const part_tensors& reads = o.reads[f.part];
+        if (reads.tensor == no_tensor) continue;
+        m.*f.data = at.floats(reads.tensor);
+        if (f.of_up != nullptr) m.*f.of_up = at.floats(reads.of_up);
+        const tensor& t = view.at(reads.tensor);
+        const part_operand kind = info(f.part).reads;
+        if (kind == part_operand::vector && t.ne[1] > 1) m.*f.nb1 = t.nb[1];
+        if (kind == part_operand::result) strides(t, m.*f.nb1, m.*f.nb2);
+    }
     m.factor_step = o.factor_of_experts ? 1 : 0;
-    m.bias = at.floats(o.bias);
-    m.up_bias = at.floats(o.up_bias);
-    if (o.bias != no_tensor && view.at(o.bias).ne[1] > 1) m.bias_nb1 = view.at(o.bias).nb[1];
-    m.residual = at.floats(o.residual);
-    if (o.residual != no_tensor) strides(view.at(o.residual), m.residual_nb1, m.residual_nb2);
     fill_scales(m, view, o, at);
-    m.scale = o.scale;
-    m.alpha = o.alpha;
-    m.limit = o.limit;
-    m.function = o.function;
-    m.own = o.own;
+    set_params(m, o.params);
     m.rows = what.rows;
     m.first_band = first_band;
     m.experts = what.experts;

@@ -56,7 +56,7 @@ class weigher {
                 reads.slots = 1 + shared;
             }
             adds.needs.stages = adds.needs.stages | stage_kind::combine;
-            if (joins > 0 || together.residual != no_tensor)
+            if (joins > 0 || together.parts.has(epilogue_part::residual))
                 adds.needs.stages = adds.needs.stages | stage_kind::add_residual;
             adds.sum = true;
             adds.slots = slots_of(with) + shared;

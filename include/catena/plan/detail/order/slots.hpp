@@ -5,7 +5,7 @@
 #pragma once
 
 #include "catena/kernel/layout.hpp"
-#include "catena/match/detail/gated.hpp"
+#include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/reader.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/plan/plan.hpp"
@@ -178,19 +178,12 @@ class slot_map {
     /// Ops that steps take over beside norms and matmuls.
     bool joins_steps(std::int32_t node) const {
         switch (g_.kind(node)) {
-            case op::add:
-            case op::add_id:
-            case op::mul:
-            case op::scale:
-            case op::glu:
-            case op::unary:
-            case op::sqr:
             case op::cont:
             case op::repeat:
             case op::get_rows:
                 return true;
             default:
-                return own_op_at(g_, node).function != gate_function::none;
+                return follows_matmul(g_, node);
         }
     }
 

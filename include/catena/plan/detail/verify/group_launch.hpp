@@ -2,16 +2,16 @@
 // as kernel/args.hpp says what the skeletons of matmuls do with them.
 #pragma once
 
+#include "catena/plan/detail/verify/epilogue_launch.hpp"
 #include "catena/plan/detail/verify/limits.hpp"
-#include "catena/plan/detail/verify/routing_launch.hpp"
 
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
 
-class group_launch : public routing_launch {
+class group_launch : public epilogue_launch {
   public:
-    using routing_launch::routing_launch;
+    using epilogue_launch::epilogue_launch;
 
     void run(const step& s, const row& r, const step_args& a, std::int32_t stream) {
         if (a.kind == skeleton::matvec) begin_group(s, r, a.matvec, stream);
@@ -132,103 +132,16 @@ class group_launch : public routing_launch {
             }
             return single(own.hash());
         };
-        const auto uses = [&](epilogue_part part) {
-            if (!c.epilogue.has(part)) fail("is nothing that its row can do", 0, "an epilogue");
-        };
-        value v = times(product(m.weight, m.weight_scale), m.scale), up;
-        if (m.scale != 1) uses(epilogue_part::scale);
-        const bool pair = m.up != nullptr;
-        if (pair) up = product(m.up, m.up_scale), uses(epilogue_part::glu);
-        if (m.factor != nullptr) {
-            uses(epilogue_part::factor);
-            const auto factor = [&](const float* f) {
-                return m.factor_step == 0 ? number(f, m.rows * columns, "a factor")
-                                          : of_experts(m, f, ids, columns, tokens);
-            };
-            v = times(v, factor(m.factor));
-            if (pair && m.up_factor != nullptr) up = times(up, factor(m.up_factor));
-        }
-        const auto bias = [&](const float* b) {
-            uses(epilogue_part::bias);
-            aligned(address_of(b), 4, "a bias");
-            if (!picked || m.bias_nb1 == 0)
-                return of_rows(vector(b, m.rows, 4, "a bias"), m.rows, columns);
-            aligned(static_cast<std::uint64_t>(m.bias_nb1), 4, "a bias");
-            const value all = read_at(rows_at(b, m.rows, m.experts, m.bias_nb1), "a bias");
-            return single(hash_of(term::picked, all.hash, ids.hash));
-        };
-        if (m.bias != nullptr) v = plus(v, bias(m.bias));
-        if (pair && m.up_bias != nullptr) up = plus(up, bias(m.up_bias));
-        if (pair) {
-            v = gated(m.function, v, up, m.alpha, m.limit);
-        } else if (m.function != gate_function::none) {
-            uses(epilogue_part::act);
-            v = function_of(m.function, v, {m.alpha, m.limit});
-        }
-        if (m.own.function != gate_function::none) {
-            uses(epilogue_part::own);
-            v = function_of(m.own.function, v, m.own.with);
-        }
-        if ((is_own(m.function) || is_own(m.own.function)) && !c.own)
-            fail("is nothing that its row can do", 0, "an own op");
-        std::int64_t n2 = picked ? tokens : 1, n1 = picked ? a.slots : columns;
-        if (sums) {
-            uses(epilogue_part::combine);
-            v = sum_of_slots(a, v, m.rows, tokens);
-            n1 = 1;
-        }
-        const auto lies = [&](const float* at, std::int64_t nb1, std::int64_t nb2,
-                              const char* name) {
-            aligned(address_of(at), 4, name);
-            if (n1 > 1) aligned(static_cast<std::uint64_t>(nb1), 4, name);
-            if (n2 > 1) aligned(static_cast<std::uint64_t>(nb2), 4, name);
-            return rows_at(at, m.rows, n1, nb1, n2, nb2);
-        };
-        if (m.residual != nullptr) {
-            uses(epilogue_part::residual);
-            const region where = lies(m.residual, m.residual_nb1, m.residual_nb2, "a residual");
-            v = plus(v, read_at(where, "a residual", true));
-        }
-        if (m.dst != nullptr)
-            write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result", own_reads);
-        const std::int64_t quantized_rows = sums ? tokens : columns;
-        const bool few = r.computes.kind() == skeleton::matvec;
-        const format_set writes = !c.epilogue.has(epilogue_part::quantize) ? format_set{}
-                                  : few
-                                      ? format_set::of(format::q8_1)
-                                      : format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 |
-                                            format::bf16_mma | format::f16_mma;
-        store_quantized(writes, m, v, m.rows * quantized_rows, m.rows);
-    }
-
-    /// The factor of each column's expert, for all rows of the column.
-    value of_experts(const matvec_member& m, const float* f, const value& ids, std::int64_t columns,
-                     std::int64_t tokens) {
-        if (m.factor_step != 1 || m.experts == 0)
-            fail("do not lie one behind the other", 0, "factors");
-        aligned(address_of(f), 4, "factors");
-        const value all =
-            of_rows(read_at(rows_at(f, m.experts, 1, 0), "factors"), m.experts, tokens);
-        spreading over;
-        over.add(m.rows, true);
-        over.add(columns, false);
-        return over.of(single(hash_of(term::picked, all.hash, ids.hash)));
-    }
-    value sum_of_slots(const matmul_args&, const value& v, std::int64_t, std::int64_t) { return v; }
-    value sum_of_slots(const matvec_args& a, value v, std::int64_t rows, std::int64_t tokens) {
-        if (a.slot_weights != nullptr) {
-            aligned(address_of(a.slot_weights), 4, "the slots' weights");
-            const value w =
-                read_at(rows_at(a.slot_weights, a.slots * tokens, 1, 0), "the slots' weights");
-            spreading over;
-            over.add(rows, true);
-            over.add(a.slots * tokens, false);
-            v = times(v, over.of(w));
-        }
-        value sum = slot_of(v, rows, a.slots, tokens, 0);
-        for (std::int64_t i = 1; i < a.slots; ++i)
-            sum = plus(sum, slot_of(v, rows, a.slots, tokens, i));
-        return sum;
+        member_products out{c, m};
+        out.v = product(m.weight, m.weight_scale);
+        if (m.up != nullptr) out.up = product(m.up, m.up_scale);
+        out.ids = ids;
+        out.columns = columns;
+        out.tokens = tokens;
+        out.picked = picked;
+        out.sums = sums;
+        out.first_read = own_reads;
+        finish(a, out);
     }
 
     /// Bands follow each other, and the launch has a block for each.

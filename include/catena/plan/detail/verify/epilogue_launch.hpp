@@ -1,0 +1,166 @@
+// What a launch does with the finished products of a member, part by part, read off the arguments
+// as kernel/args.hpp says what they mean.
+#pragma once
+
+#include "catena/plan/detail/verify/routing_launch.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace CATENA_NAMESPACE::proof {
+
+class epilogue_launch : public routing_launch {
+  public:
+    using routing_launch::routing_launch;
+
+  protected:
+    /// The products of a member, and what the launch does with them.
+    struct member_products {
+        const product_computation& row;  ///< what the kernel of the table row can do
+        const matvec_member& m;
+        value v = {}, up = {};  ///< of weight and, with two matrices, of up
+        value ids = {};
+        std::int64_t columns = 0, tokens = 0;  ///< of the products
+        bool picked = false;                   ///< ids pick the matrices, or they take turns
+        bool sums = false;                     ///< the results of a token's slots are added up
+        std::size_t first_read = 0;            ///< the first of the member's reads
+    };
+
+    /// The parts in the order in which a kernel does them; then the results are written.
+    template <class Args>
+    void finish(const Args& a, member_products p) {
+        scale(p);
+        factor(p);
+        bias(p);
+        function(p);
+        own(p);
+        if (p.sums) combine(a, p);
+        write_results(a, p);
+    }
+
+  private:
+    void uses(const member_products& p, epilogue_part part) {
+        if (!p.row.epilogue.has(part)) fail("is nothing that its row can do", 0, "an epilogue");
+    }
+
+    void scale(member_products& p) {
+        if (p.m.scale != 1) uses(p, epilogue_part::scale);
+        p.v = times(p.v, p.m.scale);
+    }
+
+    void factor(member_products& p) {
+        if (p.m.factor == nullptr) return;
+        uses(p, epilogue_part::factor);
+        p.v = times(p.v, factor(p, p.m.factor));
+        if (p.m.up != nullptr && p.m.up_factor != nullptr)
+            p.up = times(p.up, factor(p, p.m.up_factor));
+    }
+    value factor(const member_products& p, const float* f) {
+        return p.m.factor_step == 0 ? number(f, p.m.rows * p.columns, "a factor")
+                                    : of_experts(p, f);
+    }
+    /// The factor of each column's expert, for all rows of the column.
+    value of_experts(const member_products& p, const float* f) {
+        if (p.m.factor_step != 1 || p.m.experts == 0)
+            fail("do not lie one behind the other", 0, "factors");
+        aligned(address_of(f), 4, "factors");
+        const value all =
+            of_rows(read_at(rows_at(f, p.m.experts, 1, 0), "factors"), p.m.experts, p.tokens);
+        spreading over;
+        over.add(p.m.rows, true);
+        over.add(p.columns, false);
+        return over.of(single(hash_of(term::picked, all.hash, p.ids.hash)));
+    }
+
+    void bias(member_products& p) {
+        if (p.m.bias != nullptr) p.v = plus(p.v, bias(p, p.m.bias));
+        if (p.m.up != nullptr && p.m.up_bias != nullptr) p.up = plus(p.up, bias(p, p.m.up_bias));
+    }
+    value bias(const member_products& p, const float* b) {
+        const matvec_member& m = p.m;
+        uses(p, epilogue_part::bias);
+        aligned(address_of(b), 4, "a bias");
+        if (!p.picked || m.bias_nb1 == 0)
+            return of_rows(vector(b, m.rows, 4, "a bias"), m.rows, p.columns);
+        aligned(static_cast<std::uint64_t>(m.bias_nb1), 4, "a bias");
+        const value all = read_at(rows_at(b, m.rows, m.experts, m.bias_nb1), "a bias");
+        return single(hash_of(term::picked, all.hash, p.ids.hash));
+    }
+
+    /// A GLU of two matrices, or the function of one.
+    void function(member_products& p) {
+        const matvec_member& m = p.m;
+        if (m.up != nullptr) {
+            uses(p, epilogue_part::glu);
+            p.v = gated(m.function, p.v, p.up, m.alpha, m.limit);
+        } else if (m.function != gate_function::none) {
+            uses(p, epilogue_part::act);
+            p.v = function_of(m.function, p.v, {m.alpha, m.limit});
+        }
+    }
+
+    void own(member_products& p) {
+        const own_call& call = p.m.own;
+        if (call.function != gate_function::none) {
+            uses(p, epilogue_part::own);
+            p.v = function_of(call.function, p.v, call.with);
+        }
+        if ((is_own(p.m.function) || is_own(call.function)) && !p.row.own)
+            fail("is nothing that its row can do", 0, "an own op");
+    }
+
+    template <class Args>
+    void combine(const Args& a, member_products& p) {
+        uses(p, epilogue_part::combine);
+        p.v = sum_of_slots(a, p.v, p.m.rows, p.tokens);
+    }
+    value sum_of_slots(const matmul_args&, const value& v, std::int64_t, std::int64_t) { return v; }
+    value sum_of_slots(const matvec_args& a, value v, std::int64_t rows, std::int64_t tokens) {
+        if (a.slot_weights != nullptr) {
+            aligned(address_of(a.slot_weights), 4, "the slots' weights");
+            const value w =
+                read_at(rows_at(a.slot_weights, a.slots * tokens, 1, 0), "the slots' weights");
+            spreading over;
+            over.add(rows, true);
+            over.add(a.slots * tokens, false);
+            v = times(v, over.of(w));
+        }
+        value sum = slot_of(v, rows, a.slots, tokens, 0);
+        for (std::int64_t i = 1; i < a.slots; ++i)
+            sum = plus(sum, slot_of(v, rows, a.slots, tokens, i));
+        return sum;
+    }
+
+    /// Adds the residual, and writes the results as f32 and as the next activation.
+    template <class Args>
+    void write_results(const Args& a, const member_products& p) {
+        const matvec_member& m = p.m;
+        const std::int64_t n2 = p.picked ? p.tokens : 1;
+        const std::int64_t n1 = p.sums ? 1 : p.picked ? a.slots : p.columns;
+        const auto lies = [&](const float* at, std::int64_t nb1, std::int64_t nb2,
+                              const char* name) {
+            aligned(address_of(at), 4, name);
+            if (n1 > 1) aligned(static_cast<std::uint64_t>(nb1), 4, name);
+            if (n2 > 1) aligned(static_cast<std::uint64_t>(nb2), 4, name);
+            return rows_at(at, m.rows, n1, nb1, n2, nb2);
+        };
+        value v = p.v;
+        if (m.residual != nullptr) {
+            uses(p, epilogue_part::residual);
+            const region where = lies(m.residual, m.residual_nb1, m.residual_nb2, "a residual");
+            v = plus(v, read_at(where, "a residual", true));
+        }
+        if (m.dst != nullptr)
+            write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result", p.first_read);
+        const std::int64_t quantized_rows = p.sums ? p.tokens : p.columns;
+        store_quantized(quantized_layouts(p.row), m, v, m.rows * quantized_rows, m.rows);
+    }
+    static format_set quantized_layouts(const product_computation& row) {
+        if (!row.epilogue.has(epilogue_part::quantize)) return {};
+        if (row.kind == skeleton::matvec) return format_set::of(format::q8_1);
+        return format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 | format::bf16_mma |
+               format::f16_mma;
+    }
+};
+
+}  // namespace CATENA_NAMESPACE::proof
