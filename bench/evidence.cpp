@@ -52,8 +52,7 @@ double square_us(const row& r, const arch& target) {
     p.member_count = 1;
     p.member[0].type = *r.computes.product().weights.begin();
     p.member[0].rows = evidence_k;
-    const int resident = blocks_per_sm(r, p, target);
-    return predicted_us(r, p, target, band_rows(r, p, target, resident), resident);
+    return predicted_us(r, p, target, shape_of_launch(r, p, target, blocks_per_sm(r, p, target)));
 }
 
 /// A problem with as many columns as the row takes at once and a block holds.

@@ -86,9 +86,9 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
                                std::to_string(static_cast<int>(placement_of(r.policy)));
         if (!ran.insert(of).second) continue;
         CAPTURE(row_name(rows, i));
-        const std::int32_t band = band_rows(r, p, a, resident);
+        const launch_shape shape = shape_of_launch(r, p, a, resident);
         dealer deal(static_cast<std::byte*>(room.get()), bytes);
-        const operands o = operands_of(p, band, deal);
+        const operands o = operands_of(p, shape.band, deal);
         if (o.kind == skeleton::matmul) CHECK(o.matmul.x_rows == tokens_of(p.product()));
         // All that a launch has to write is poison before, and a number after.
         for (const stretch& s : o.outputs)
@@ -97,7 +97,7 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
         device.add("inputs", room.get(), bytes / 2, exec::memory::constant);
         device.add("outputs", static_cast<std::byte*>(room.get()) + bytes / 2, bytes / 2,
                    exec::memory::uninitialized);
-        const status done = rows.launch(rows.kernels[i], config_of(r, p, a, band), o.args(),
+        const status done = rows.launch(rows.kernels[i], config_of(r, p, a, shape), o.args(),
                                         o.args_bytes(), &device);
         std::string why = done.ok() ? "" : done.message;
         if (!device.findings().empty()) why = device.findings().back().message;

@@ -41,12 +41,12 @@ double code_us(const row& r, std::int64_t k, int rows, int per_sm) {
     arch a = *arch_named("sm_90");
     a.bytes_per_us = 1e12;
     const product_problem p = matvec_problem(k, {{.type = format::q4_K, .rows = rows}});
-    const std::int32_t band = band_rows(r, p, a, per_sm);
-    const detail::matvec_share has = detail::share_of_matvec(r, p, a, band, per_sm);
+    const launch_shape shape = shape_of_launch(r, p, a, per_sm);
+    const detail::matvec_share has = detail::share_of_matvec(r, p, a, shape);
     const double read = has.rows * has.of_sm / r.policy.matvec().rows *
                         detail::column_bytes(r.policy.matvec(), p) / detail::shared_memory_bytes /
                         a.cycles_per_us * (r.policy.matvec().columns > 1 ? mma_columns : 1);
-    return predicted_us(r, p, a, band, per_sm, code_alone()) - a.node_us - read;
+    return predicted_us(r, p, a, shape, code_alone()) - a.node_us - read;
 }
 
 }  // namespace
@@ -108,14 +108,12 @@ TEST_CASE("A launch without a head start fills its ring before its columns come"
     row r = counted({1, 20000, 1, 500});  // a way that is much longer than the time of the bytes
     r.policy.matvec().stages = 8;
     product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 132 * 16}});
-    const std::int32_t band = band_rows(r, p, a, 4);
-    const auto us = [&](double head_start) {
-        return predicted_us(r, p, a, band, 4, {}, head_start);
-    };
-    const detail::matvec_share has = detail::share_of_matvec(r, p, a, band, 4);
+    const launch_shape shape = shape_of_launch(r, p, a, 4);
+    const auto us = [&](double head_start) { return predicted_us(r, p, a, shape, {}, head_start); };
+    const detail::matvec_share has = detail::share_of_matvec(r, p, a, shape);
     const double ring = has.ahead * has.weights / a.bytes_per_us;
     CHECK(ring > 0.5);
-    CHECK(us(ring) == predicted_us(r, p, a, band, 4));
+    CHECK(us(ring) == predicted_us(r, p, a, shape));
     CHECK(us(0) - us(ring) == Approx(ring + detail::late_node_us).epsilon(0.05));
     CHECK(us(ring / 2) - us(ring) == Approx(ring / 2).epsilon(0.05));
     CHECK(head_start_behind_us(5, a) == Approx(5 - a.node_us - cost_constants{}.row_launch_us));
@@ -143,7 +141,7 @@ TEST_CASE("Each format of a launch has its own counts", "[cost]") {
     arch a = *arch_named("sm_90");
     a.bytes_per_us = 1e12;
     const auto us = [&](const product_problem& p) {
-        const double all = predicted_us(r, p, a, band_rows(r, p, a, 8), 8, code_alone());
+        const double all = predicted_us(r, p, a, shape_of_launch(r, p, a, 8), code_alone());
         const double spare = 1 + detail::spare_share * (2.0 - p.needs.weights.size());
         return (all - a.node_us) / spare;
     };
@@ -162,7 +160,7 @@ TEST_CASE("A copy that starts while the launch before it runs takes no time", "[
     r.policy.matvec().copy = copy_method::plain;
     const auto overlap = [&](const product_problem& p) {
         const int resident = blocks_per_sm(r, p, a);
-        return detail::share_of_matvec(r, p, a, band_rows(r, p, a, resident), resident).overlap;
+        return detail::share_of_matvec(r, p, a, shape_of_launch(r, p, a, resident)).overlap;
     };
     product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 132 * 4}});
     CHECK(overlap(p) == 1);  // a block on each SM, which has room for more

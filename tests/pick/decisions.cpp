@@ -99,7 +99,9 @@ TEST_CASE("bands that do not divide among the SMs evenly cost what the fullest S
     const row r = row_of(matvec_of(q4), eight);
     arch quick = toy_arch;  // memory does not count
     quick.bytes_per_us = 1e6;
-    const auto us = [&](std::int32_t band) { return predicted_us(r, p, quick, band, 1); };
+    const auto us = [&](std::int32_t band) {
+        return predicted_us(r, p, quick, shape_with_bands(r, p, quick, 1, band));
+    };
     CHECK(us(80) > us(100) * 1.2);  // 5 blocks on 4 SMs: 160 rows on one of them
     CHECK(us(80) > us(50) * 1.2);   // 8 blocks: 100 rows on each
 }
@@ -274,10 +276,10 @@ TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decis
     product_problem p = matvec_problem(1024, {{format::q4_K, 1000}, {format::q4_K, 10}});
     const int resident = blocks_per_sm(r, p, toy_arch);
     REQUIRE(resident == 4);  // 128 threads of 64 registers
-    const std::int32_t band = band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
-    CHECK(band == 64);  // 1010 rows over 16 blocks, in steps of 4 warps x 2 rows
-    CHECK(bands_of(p, band) == 16 + 1);
-    CHECK(config_of(r, p, toy_arch, band).blocks == 17);
+    const launch_shape shape = shape_of_launch(r, p, toy_arch, resident);
+    CHECK(shape.band == 64);  // 1010 rows over 16 blocks, in steps of 4 warps x 2 rows
+    CHECK(bands_of(p, shape.band) == 16 + 1);
+    CHECK(config_of(r, p, toy_arch, shape).blocks == 17);
 
     p.member[0].rows = 3;
     p.member_count = 1;
@@ -286,9 +288,9 @@ TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decis
     p = matvec_problem(1024, {{format::q4_K, 64, 8}}, 6);
     p.expert = true;
     p.tokens = 3;
-    const std::int32_t expert_band = band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
-    CHECK(expert_band == 24);
-    CHECK(config_of(r, p, toy_arch, expert_band).blocks == 3 * 6);
+    const launch_shape of_experts = shape_of_launch(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
+    CHECK(of_experts.band == 24);
+    CHECK(config_of(r, p, toy_arch, of_experts).blocks == 3 * 6);
 }
 
 TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
@@ -297,10 +299,10 @@ TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
     quick.bytes_per_us = 100e3;
     row_problem p = norm_problem(2048);
     p.needs.stages = p.needs.stages.without(stage_set::of(stage_kind::add_residual));
-    const double alone = predicted_us(r, p, quick, 0, 2);
+    const double alone = predicted_us(r, p, quick, {.resident = 2});
     p.needs.stages = p.needs.stages | stage_kind::add_residual;
-    CHECK(predicted_us(r, p, quick, 0, 2) == Approx(alone).epsilon(0.01));
-    CHECK(predicted_us(r, norm_problem(2048, 4096), quick, 0, 2) > 2 * alone);
+    CHECK(predicted_us(r, p, quick, {.resident = 2}) == Approx(alone).epsilon(0.01));
+    CHECK(predicted_us(r, norm_problem(2048, 4096), quick, {.resident = 2}) > 2 * alone);
 }
 
 TEST_CASE("bytes are those of every operand once, experts one matrix for each column",

@@ -44,6 +44,11 @@ std::int32_t band_of(const row& r, const product_problem& p) {
     return band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
 }
 
+launch_config launched(const row& r, const product_problem& p, std::int32_t band) {
+    const int resident = blocks_per_sm(r, p, toy_arch);
+    return config_of(r, p, toy_arch, shape_with_bands(r, p, toy_arch, resident, band));
+}
+
 }  // namespace
 
 TEST_CASE("a row without an epilogue serves products alone", "[epilogues]") {
@@ -139,7 +144,7 @@ TEST_CASE("a band counts weight rows, of which a GLU reads two for a result", "[
     CHECK(band_of(r, p) == 16);
     CHECK(bands_of(p.member[0], 16) == 8);
     CHECK(bands_of(p.member[1], 16) == 4);
-    CHECK(config_of(r, p, toy_arch, 16).blocks == 12);
+    CHECK(launched(r, p, 16).blocks == 12);
     p = finished(1024, {member(std::numeric_limits<std::int32_t>::max())});
     CHECK(bands_of(p.member[0], 1 << 30) == 2);
 }
@@ -167,12 +172,13 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     const product_problem few = finished(1024, {member(64, quantized)}),
                           many = finished(1024, {member(64)});
     const auto threads = [&](const product_problem& p) {
-        return config_of(r, p, toy_arch, band_of(r, p)).threads;
+        return launched(r, p, band_of(r, p)).threads;
     };
     arch quick = toy_arch;  // what is on its way is what counts
     quick.bytes_per_us = 100e3, quick.cycles_per_us = 2000;
     const auto us = [&](const product_problem& p) {
-        return predicted_us(r, p, quick, band_of(r, p), blocks_per_sm(r, p, quick));
+        return predicted_us(
+            r, p, quick, shape_with_bands(r, p, quick, blocks_per_sm(r, p, quick), band_of(r, p)));
     };
     REQUIRE(r.policy.matvec().min_blocks == 1);
     CHECK(threads(few) == 128);
@@ -180,7 +186,7 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     r.policy.matvec().min_blocks = 3;  // 2 blocks on 4 SMs, of 4 warps that take 8 rows at once
     CHECK(threads(few) == 3 * 128);
     CHECK(us(few) < narrow);
-    CHECK(config_of(r, few, toy_arch, band_of(r, few)).shared_bytes > shared_bytes(r, few));
+    CHECK(launched(r, few, band_of(r, few)).shared_bytes > shared_bytes(r, few));
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
     CHECK(threads(finished(1024, {member(256, quantized)})) == 256);   // 2 blocks on an SM, of 4
     CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more than an SM holds
@@ -188,8 +194,8 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(threads(each) == 384);  // a block on each SM
     each.needs.stages = stage_kind::choose | stage_kind::weigh;
     CHECK(threads(each) == 256);  // one more that routes: an SM has two
-    CHECK(config_of(r, each, toy_arch, band_of(r, each)).blocks == 4 + 1);
-    CHECK(config_of(r, finished(1024, {member(0, quantized)}), toy_arch, 32).blocks == 0);
+    CHECK(launched(r, each, band_of(r, each)).blocks == 4 + 1);
+    CHECK(launched(r, finished(1024, {member(0, quantized)}), 32).blocks == 0);
     r.policy.matvec().placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);
 }
@@ -202,7 +208,7 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
     clustered.cluster_blocks = 8;
     clustered.sms = 16;
     const auto config = [&](const product_problem& p, const arch& a) {
-        return config_of(r, p, a, band_rows(r, p, a, blocks_per_sm(r, p, a)));
+        return config_of(r, p, a, shape_of_launch(r, p, a, blocks_per_sm(r, p, a)));
     };
     const product_problem few = finished(1024, {member(64, quantized)});  // 2 bands of 32 rows
     CHECK(config(few, clustered).cluster == 4);                           // a turn of rows each
@@ -239,7 +245,8 @@ TEST_CASE("blocks and warps share the rows of all slots that are added up", "[ep
     REQUIRE(resident > 2);
     const std::int32_t band = band_rows(r, p, clustered, resident);
     REQUIRE(band == 32);  // 16 groups of rows in each of two bands
-    const launch_config config = config_of(r, p, clustered, band);
+    const launch_config config =
+        config_of(r, p, clustered, shape_with_bands(r, p, clustered, resident, band));
     CHECK(config.cluster == 8);
     CHECK(config.threads == 2 * 128);  // two groups of four slots, four at once
 }
@@ -251,7 +258,8 @@ TEST_CASE("a gated launch costs what its two products cost", "[epilogues]") {
     const std::int32_t band = band_of(r, products);
     REQUIRE(band_of(r, gated) == band);
     const auto predicted = [&](const product_problem& p) {
-        return predicted_us(r, p, toy_arch, band, blocks_per_sm(r, p, toy_arch));
+        return predicted_us(r, p, toy_arch,
+                            shape_with_bands(r, p, toy_arch, blocks_per_sm(r, p, toy_arch), band));
     };
     CHECK(predicted(gated) == predicted(products));
     CHECK(bytes_of(products) - bytes_of(gated) == 4 * 4096);  // half the results are written

@@ -117,7 +117,9 @@ TEST_CASE("instructions take the time of the device's clock", "[gpus]") {
     const product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 14336}}, 4);
     arch slow = *arch_named("sm_90"), fast = slow;
     slow.cycles_per_us = 500, fast.cycles_per_us = 4000;
-    const auto us = [&](const arch& a) { return predicted_us(r, p, a, 32, 4); };
+    const auto us = [&](const arch& a) {
+        return predicted_us(r, p, a, shape_with_bands(r, p, a, 4, 32));
+    };
     CHECK(us(slow) > 1.5 * us(fast));
     fast.bytes_per_us = slow.bytes_per_us = 1e9;  // memory does not count
     CHECK(us(slow) > 3 * us(fast));               // latencies are those of any clock

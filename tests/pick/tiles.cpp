@@ -137,7 +137,7 @@ TEST_CASE("steps that arrive late are waited for: plain copies always, others wi
         n.slices = 0, n.copy = copy, n.stages = stages;
         const row r = tiles(n);
         const int resident = blocks_per_sm(r, p, a);
-        return predicted_us(r, p, a, band_rows(r, p, a, resident), resident);
+        return predicted_us(r, p, a, shape_of_launch(r, p, a, resident));
     };
     CHECK(us(copy_method::plain, 2) > us(copy_method::async, 2) + 1);
     CHECK(us(copy_method::async, 2) >= us(copy_method::bulk, 3));
@@ -161,7 +161,7 @@ TEST_CASE("a step of an integer tile takes about the instructions of its machine
             // A tile for each SM.
             product_problem p = product(a.sms * tile_rows(c.tile), c.tile.columns);
             p.k = k;
-            return predicted_us(r, p, a, band_rows(r, p, a, 1), 1);
+            return predicted_us(r, p, a, shape_of_launch(r, p, a, 1));
         };
         const int warps = c.tile.threads / warp_size, step = step_values(c.tile, q4);
         const double rate = detail::issues_per_cycle * (warps < 8 ? warps / 8.0 : 1.0);

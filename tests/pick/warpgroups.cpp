@@ -118,9 +118,9 @@ TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K 
         product_problem p = product(n, rows, columns);
         p.k = k;
         const row r = wide_tiles(n);
-        const std::int32_t band = band_rows(r, p, a, 1);
-        const launch_config c = config_of(r, p, a, band);
-        CHECK(c.blocks == blocks_of(r, p, band) * c.cluster);
+        const launch_shape shape = shape_of_launch(r, p, a, 1);
+        const launch_config c = config_of(r, p, a, shape);
+        CHECK(c.blocks == blocks_of(r, p, shape.band) * c.cluster);
         return c.cluster;
     };
     CHECK(shares(4096, 512, 4096, h100) == 1);  // 128 tiles for 132 SMs
@@ -140,7 +140,9 @@ TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K 
     experts.expert = true;
     experts.tokens = 512;
     experts.member[0].experts = 8;
-    CHECK(config_of(wide_tiles(n), experts, h100, 128).cluster == 1);
+    CHECK(config_of(wide_tiles(n), experts, h100,
+                    shape_with_bands(wide_tiles(n), experts, h100, 1, 128))
+              .cluster == 1);
     CHECK(shared_bytes(wide_tiles(n), experts) > 3 * 128 * 128 * 4);  // sums of three blocks
 }
 
@@ -187,7 +189,9 @@ TEST_CASE("of fp8, a tile by warps takes longer where ptxas makes it of f16", "[
     const row r = fp8_tiles(fp8_warps);
     p.needs = r.computes.product();
     p.member[0].type = format::fp8_e4m3;
-    const auto us = [&](const arch& a) { return predicted_us(r, p, a, band_rows(r, p, a, 1), 1); };
+    const auto us = [&](const arch& a) {
+        return predicted_us(r, p, a, shape_of_launch(r, p, a, 1));
+    };
     const auto fp8 = [](const char* name) {
         arch a = *arch_named(name);
         a.compute_capability = 89;

@@ -83,7 +83,9 @@ step_time time_of(const plan& p, const step& s, const medians_by_name& medians) 
     const auto known = medians.find({problem_key(s.what), row_name(p.rows(), s.row)});
     if (known != medians.end()) return {true, known->second};
     const row& r = p.rows().rows[s.row];
-    return {false, predicted_us(r, s.what, sm_90, s.band_rows, blocks_per_sm(r, s.what, sm_90))};
+    return {false, predicted_us(r, s.what, sm_90,
+                                shape_with_bands(r, s.what, sm_90, blocks_per_sm(r, s.what, sm_90),
+                                                 s.band_rows))};
 }
 double time_of(const plan& p, const medians_by_name& medians) {
     double us = 0;

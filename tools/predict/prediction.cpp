@@ -18,9 +18,9 @@ prediction predict(const graph_view& g, const plan& planned, const explanation& 
         const row& r = planned.rows().rows[s.row];
         out.steps_us += s.predicted_us;
         const bool measured = measured_rows(planned.rows(), s.what).median_us(s.row) >= 0;
-        out.cold_us +=
-            measured ? s.predicted_us
-                     : predicted_us(r, s.what, cold, s.band_rows, blocks_per_sm(r, s.what, target));
+        const launch_shape shape =
+            shape_with_bands(r, s.what, cold, blocks_per_sm(r, s.what, target), s.band_rows);
+        out.cold_us += measured ? s.predicted_us : predicted_us(r, s.what, cold, shape);
         if (s.what.kind() == skeleton::row) continue;
         out.tokens = std::max(out.tokens, tokens_of(s.what.product()));
     }

@@ -163,9 +163,9 @@ class gpu : public timing_device {
     std::string deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, int registers) {
         const row r = row_of(p, c, registers);
         const int resident = std::max(1, blocks_per_sm(r, p.what, target_));
-        const std::int32_t band = band_rows(r, p.what, target_, resident);
-        e.config = config_of(r, p.what, target_, band);
-        e.sets = bench::operand_sets(p.what, band, arena_, device_.l2CacheSize);
+        const launch_shape shape = shape_of_launch(r, p.what, target_, resident);
+        e.config = config_of(r, p.what, target_, shape);
+        e.sets = bench::operand_sets(p.what, shape.band, arena_, device_.l2CacheSize);
         if (!e.sets.empty()) return "";
         return "its operands do not fit into " + std::to_string(arena_bytes >> 30) +
                " GiB of memory";

@@ -149,16 +149,17 @@ model_check::model_check(const generator::tuning& t, const arch& a,
                                     .of_problem = static_cast<int>(i),
                                     .median_us = c.median_us};
             if (constraint(m.what, *m.asked, a).why != limit::none) continue;
-            m.resident = blocks_per_sm(m.what, *m.asked, a);
-            if (m.resident < 1) continue;
-            m.band = band_rows(m.what, *m.asked, a, m.resident);  // as it was timed: not counted
-            m.what.code = code_like(m.what, recorded);
+            const int resident = blocks_per_sm(m.what, *m.asked, a);
+            if (resident < 1) continue;
+            const std::int32_t band = band_rows(m.what, *m.asked, a, resident);
+            m.what.code = code_like(m.what, recorded);  // in bands as it was timed: not counted
+            m.shape = shape_with_bands(m.what, *m.asked, a, resident, band);
             candidates_.push_back(m);
         }
 }
 
 double model_check::us(const measured_candidate& m, const cost_constants& c) const {
-    return predicted_us(m.what, *m.asked, arch_, m.band, m.resident, c);
+    return predicted_us(m.what, *m.asked, arch_, m.shape, c);
 }
 
 /// Far measurements count less than their square.

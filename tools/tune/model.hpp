@@ -3,6 +3,7 @@
 
 #include "tuning.hpp"
 
+#include "catena/pick/config.hpp"
 #include "catena/pick/cost/constants.hpp"
 
 #include <string>
@@ -27,8 +28,7 @@ struct measured_candidate {
     row what;
     const problem* asked = nullptr;
     int of_problem = 0;
-    int resident = 0;
-    std::int32_t band = 0;
+    launch_shape shape = {};
     double median_us = 0;
 };
 

@@ -241,7 +241,8 @@ std::vector<candidate> candidates_of(const std::vector<row>& space,
         // The GPU times it in bands of code that nobody has counted.
         row uncounted = r;
         uncounted.code = {};
-        able.push_back({r, predicted_us(r, p, a, band_rows(uncounted, p, a, resident), resident)});
+        const std::int32_t band = band_rows(uncounted, p, a, resident);
+        able.push_back({r, predicted_us(r, p, a, shape_with_bands(r, p, a, resident, band))});
     }
     std::stable_sort(able.begin(), able.end(), [](const candidate& x, const candidate& y) {
         return x.predicted_us < y.predicted_us;

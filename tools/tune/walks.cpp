@@ -33,8 +33,8 @@ row row_of(const tool::launch_record& record, const std::string& instance,
 }
 
 double predicted(const row& r, const problem& p, const arch& a, double head_start_us) {
-    const int resident = blocks_per_sm(r, p, a);
-    return predicted_us(r, p, a, band_rows(r, p, a, resident), resident, {}, head_start_us);
+    return predicted_us(r, p, a, shape_of_launch(r, p, a, blocks_per_sm(r, p, a)), {},
+                        head_start_us);
 }
 
 /// What the steps of a walk take, one after the other. In the walks on record none starts early

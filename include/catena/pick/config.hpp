@@ -293,7 +293,39 @@ constexpr band_share share_of(const row& r, const product_problem& p, const arch
     return out;
 }
 
-inline launch_config config_of(const row& r, const row_problem& p, const arch& a, std::int32_t) {
+/// The shape of a launch: the weight rows of a band, the blocks that an SM holds, and how blocks
+/// share bands. Limits, cost and configuration of a launch go by it.
+struct launch_shape {
+    std::int32_t band = 0;
+    int resident = 0;
+    band_share share = {};
+};
+
+/// With bands of so many rows, whatever band_rows says.
+constexpr launch_shape shape_with_bands(const row& r, const product_problem& p, const arch& a,
+                                        int resident, std::int32_t band) {
+    return {band, resident, share_of(r, p, a, band, resident)};
+}
+constexpr launch_shape shape_with_bands(const row&, const row_problem&, const arch&, int resident,
+                                        std::int32_t band) {
+    return {band, resident};
+}
+template <class Problem>
+constexpr launch_shape shape_of_launch(const row& r, const Problem& p, const arch& a,
+                                       int resident) {
+    return shape_with_bands(r, p, a, resident, band_rows(r, p, a, resident));
+}
+constexpr launch_shape shape_of_launch(const row& r, const problem& p, const arch& a,
+                                       int resident) {
+    return p.visit([&](const auto& own) { return shape_of_launch(r, own, a, resident); });
+}
+constexpr launch_shape shape_with_bands(const row& r, const problem& p, const arch& a, int resident,
+                                        std::int32_t band) {
+    return p.visit([&](const auto& own) { return shape_with_bands(r, own, a, resident, band); });
+}
+
+inline launch_config config_of(const row& r, const row_problem& p, const arch& a,
+                               const launch_shape&) {
     launch_config out;
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p));
     out.threads = static_cast<std::uint32_t>(r.policy.threads());
@@ -302,13 +334,12 @@ inline launch_config config_of(const row& r, const row_problem& p, const arch& a
     return out;
 }
 inline launch_config config_of(const row& r, const product_problem& p, const arch& a,
-                               std::int32_t band) {
-    const band_share share = share_of(r, p, a, band, blocks_per_sm(r, p, a));
+                               const launch_shape& shape) {
     policy wide = r.policy;
-    if (share.width > 1) wide.matvec().threads *= share.width;
+    if (shape.share.width > 1) wide.matvec().threads *= shape.share.width;
     launch_config out;
-    out.cluster = static_cast<std::uint32_t>(share.cluster);
-    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band)) * out.cluster;
+    out.cluster = static_cast<std::uint32_t>(shape.share.cluster);
+    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, shape.band)) * out.cluster;
     const bool writes_norm = p.needs.kind == skeleton::matvec && !p.needs.emits.empty();
     if (writes_norm || routes(p)) ++out.blocks;
     out.threads = static_cast<std::uint32_t>(wide.threads());
@@ -318,8 +349,9 @@ inline launch_config config_of(const row& r, const product_problem& p, const arc
     return out;
 }
 
-inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
-    return p.visit([&](const auto& own) { return config_of(r, own, a, band); });
+inline launch_config config_of(const row& r, const problem& p, const arch& a,
+                               const launch_shape& shape) {
+    return p.visit([&](const auto& own) { return config_of(r, own, a, shape); });
 }
 
 }  // namespace CATENA_NAMESPACE

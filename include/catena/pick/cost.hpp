@@ -11,28 +11,27 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Predicted time of one launch in a graph. The row must satisfy `constraint`; an SM holds `per_sm`
-/// of its blocks. They are there `head_start_us` before the launch before it ends; 0: it starts
-/// when that has ended, as behind a kernel of an engine.
-constexpr double predicted_us(const row& r, const row_problem& p, const arch& a, std::int32_t,
-                              int per_sm, const cost_constants& c = {},
+/// Predicted time of one launch in a graph. The row must satisfy `constraint`. Its blocks are there
+/// `head_start_us` before the launch before it ends; 0: it starts when that has ended, as behind a
+/// kernel of an engine.
+constexpr double predicted_us(const row& r, const row_problem& p, const arch& a,
+                              const launch_shape& shape, const cost_constants& c = {},
                               double head_start_us = whole_head_start_us) {
-    return detail::node_us(a, head_start_us) + detail::row_us(r, p, a, per_sm, c);
+    return detail::node_us(a, head_start_us) + detail::row_us(r, p, a, shape.resident, c);
 }
 constexpr double predicted_us(const row& r, const product_problem& p, const arch& a,
-                              std::int32_t band, int per_sm, const cost_constants& c = {},
+                              const launch_shape& shape, const cost_constants& c = {},
                               double head_start_us = whole_head_start_us) {
     return detail::node_us(a, head_start_us) +
-           (p.needs.kind == skeleton::matvec
-                ? detail::matvec_us(r, p, a, band, per_sm, c, head_start_us)
-                : detail::matmul_us(r, p, a, band, per_sm));
+           (p.needs.kind == skeleton::matvec ? detail::matvec_us(r, p, a, shape, c, head_start_us)
+                                             : detail::matmul_us(r, p, a, shape));
 }
 
-constexpr double predicted_us(const row& r, const problem& p, const arch& a, std::int32_t band,
-                              int per_sm, const cost_constants& c = {},
+constexpr double predicted_us(const row& r, const problem& p, const arch& a,
+                              const launch_shape& shape, const cost_constants& c = {},
                               double head_start_us = whole_head_start_us) {
     return p.visit(
-        [&](const auto& own) { return predicted_us(r, own, a, band, per_sm, c, head_start_us); });
+        [&](const auto& own) { return predicted_us(r, own, a, shape, c, head_start_us); });
 }
 
 /// How long the blocks of the next launch are there before one ends that takes `us`: not while it

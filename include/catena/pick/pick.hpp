@@ -133,6 +133,7 @@ template <class Problem, class Reject>
 picked walk_on(const arch& a, const Problem& p, const row_index& index, bool measured_only,
                const needed_orders& orders, Reject&& reject) {
     picked best;
+    launch_shape best_launch;
     struct {
         std::int32_t row = -1;
         expectation is;
@@ -147,9 +148,8 @@ picked walk_on(const arch& a, const Problem& p, const row_index& index, bool mea
             reject(c.barred);
             return true;
         }
-        const std::int32_t band = band_rows(r, p, a, c.resident);
-        const expectation by_model = {preferred(t, shape, i), false,
-                                      predicted_us(r, p, a, band, c.resident)};
+        const launch_shape launch = shape_of_launch(r, p, a, c.resident);
+        const expectation by_model = {preferred(t, shape, i), false, predicted_us(r, p, a, launch)};
         if (!r.evidence.by_medians && (model.row < 0 || better(by_model, model.is)))
             model = {i, by_model};
         const bool timed = c.median_us >= 0;
@@ -163,13 +163,14 @@ picked walk_on(const arch& a, const Problem& p, const row_index& index, bool mea
         if (best.row >= 0) reject(worse(best.row, of_best));
         best.preferred = is.preferred;
         best.row = i;
-        best.band_rows = band;
+        best_launch = launch;
         best.predicted_us = is.us;
         best.measured = is.measured;
         return true;
     });
     if (best.row >= 0) {
-        best.config = config_of(t.rows[best.row], p, a, best.band_rows);
+        best.config = config_of(t.rows[best.row], p, a, best_launch);
+        best.band_rows = best_launch.band;
         if (!t.target->dependent_launch) best.config.dependent = false;  // its code does not wait
         best.bytes = bytes_of(p);
         if (t.engine_count > 0) best.key = problem_key(p);

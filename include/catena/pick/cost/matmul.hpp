@@ -50,11 +50,11 @@ constexpr double columns_of_matrix(const product_problem& p) {
     return columns / used;
 }
 
-constexpr double matmul_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
-                           int per_sm) {
+constexpr double matmul_us(const row& r, const product_problem& p, const arch& a,
+                           const launch_shape& shape) {
     const matmul_policy& n = r.policy.matmul();
     const double columns = columns_of_matrix(p), tiles = units(columns, n.columns);
-    const int parts = share_of(r, p, a, band, per_sm).cluster;
+    const int parts = shape.share.cluster, per_sm = shape.resident;
     const double values = static_cast<double>(share_of_k(r, p, parts));  // of K, a block's
     const double groups = values / 32;
     const int warps = n.threads / warp_size, fragments = n.rows / mma_rows;
@@ -83,7 +83,7 @@ constexpr double matmul_us(const row& r, const product_problem& p, const arch& a
         warps *
         (groups * (multiplying > decoding ? multiplying : decoding) / tile_slices(n) + copying) /
         (p.expert ? 1 : tiles);
-    double blocks = static_cast<double>(blocks_of(r, p, band)) * parts;
+    double blocks = static_cast<double>(blocks_of(r, p, shape.band)) * parts;
     if (p.expert && p.columns < experts_of(p))
         blocks *= static_cast<double>(p.columns) / experts_of(p);
     const double on_busiest = units(blocks, sms_of_clusters(a, parts));
@@ -107,7 +107,7 @@ constexpr double matmul_us(const row& r, const product_problem& p, const arch& a
     for (int i = 0; i < p.member_count; ++i)
         again += (tiles - 1) * weight_rows(p.member[i]) * p.member[i].rows *
                  static_cast<double>(row_bytes(p.member[i].type, p.k));
-    again += static_cast<double>(bands_of(p, band)) * columns *
+    again += static_cast<double>(bands_of(p, shape.band)) * columns *
              static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const double memory =
         static_cast<double>(bytes_of(p)) / a.bytes_per_us + again / (a.bytes_per_us * l2_speedup);

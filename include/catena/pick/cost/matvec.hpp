@@ -41,21 +41,21 @@ constexpr double overlap_of(const row& r, const product_problem& p, const arch& 
 }
 
 constexpr matvec_share share_of_matvec(const row& r, const product_problem& p, const arch& a,
-                                       std::int32_t band, int per_sm) {
+                                       const launch_shape& shape) {
     const matvec_policy& n = r.policy.matvec();
-    const band_share share = share_of(r, p, a, band, per_sm);
+    const band_share& share = shape.share;
     matvec_share out;
     for (int i = 0; i < p.member_count; ++i) {
-        const double rows = filled_rows(p, i, band);
+        const double rows = filled_rows(p, i, shape.band);
         out.rows += rows;
         out.weights += rows * static_cast<double>(row_bytes(p.member[i].type, p.k));
     }
-    out.blocks = static_cast<double>(blocks_of(r, p, band)) * share.cluster;
-    const double most = units(out.blocks, a.sms), waves = units(most * share.width, per_sm);
+    out.blocks = static_cast<double>(blocks_of(r, p, shape.band)) * share.cluster;
+    const double most = units(out.blocks, a.sms), waves = units(most * share.width, shape.resident);
     out.of_sm = most / out.blocks;
     out.warps = static_cast<double>(n.threads / warp_size) * share.width;
     const double teams = out.warps / warp_slices(n);
-    const double of_block = units(static_cast<double>(band) / share.cluster, n.rows);
+    const double of_block = units(static_cast<double>(shape.band) / share.cluster, n.rows);
     out.groups =
         waves * units(of_block * static_cast<double>(slots_summed(p)), teams < 1 ? 1 : teams);
     out.turns = units(static_cast<double>(p.k), static_cast<double>(stage_values(n)));
@@ -206,24 +206,26 @@ constexpr double sorted_us(const matvec_policy& n, const product_problem& p, dou
            memory_latency_us;
 }
 
-constexpr double matvec_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
-                           int per_sm, const cost_constants& c, double head_start_us) {
+constexpr double matvec_us(const row& r, const product_problem& p, const arch& a,
+                           const launch_shape& shape, const cost_constants& c,
+                           double head_start_us) {
     const matvec_policy& n = r.policy.matvec();
-    const matvec_share has = share_of_matvec(r, p, a, band, per_sm);
+    const matvec_share has = share_of_matvec(r, p, a, shape);
     const double unfilled = unfilled_us(p, a, has, head_start_us);
-    const double way = unfilled + columns_us(n, p, a, has, c) + warp_us(r, p, a, band, has, c);
+    const double way =
+        unfilled + columns_us(n, p, a, has, c) + warp_us(r, p, a, shape.band, has, c);
     // An mma always has eight columns: it repeats the last one.
     const auto met = static_cast<double>(columns_met(p));
     const bool free = n.product == inner_product::mma && met > 1;
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
-    const band_share share = share_of(r, p, a, band, per_sm);
     const double all =
-        (share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) +
+        (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) +
         overlapped(way, has.weights / a.bytes_per_us - unfilled, c) * (1 + spare_share * spare);
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
     const double beside =
-        writes ? norm_us(n, p) : sorted_us(n, p, has.warps * (per_sm / share.width), c);
+        writes ? norm_us(n, p)
+               : sorted_us(n, p, has.warps * (shape.resident / shape.share.width), c);
     return all > beside ? all : beside;
 }
 

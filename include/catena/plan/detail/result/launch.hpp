@@ -15,77 +15,110 @@ namespace CATENA_NAMESPACE {
 
 namespace detail {}  // namespace detail
 
-step_args plan::args(int i, void* workspace) const {
-    const step& s = made_->steps[static_cast<std::size_t>(i)];
-    const auto index = static_cast<std::size_t>(made_->args[static_cast<std::size_t>(i)].index);
-    const auto activation = [&](std::int32_t chain, format layout) -> void* {
-        const planned_chain& c = made_->chains[static_cast<std::size_t>(chain)];
-        if (workspace == nullptr || !c.layouts.has(layout)) return nullptr;
-        return static_cast<std::byte*>(workspace) + c.workspace_offset[layout_number(layout)];
-    };
-    const auto quantize_to = [&](auto& a, std::int32_t chain) {
-        using args = std::remove_reference_t<decltype(a)>;
-        for (const layout_field<args>& f : layout_fields<args>) a.*f.to = activation(chain, f.type);
-    };
-    step_args out;
-    out.kind = s.what.kind();
-    if (out.kind == skeleton::row && has_heads(s.what.row().needs.stages)) {
-        out.heads = made_->head_launches[index];
+namespace detail {
+
+/// The arguments of a step, from what a plan stores: the workspace is known at launch alone.
+class argument_reader {
+  public:
+    argument_reader(const plan_contents& made, int i, void* workspace)
+        : made_(made),
+          step_(made.steps[static_cast<std::size_t>(i)]),
+          index_(static_cast<std::size_t>(made.args[static_cast<std::size_t>(i)].index)),
+          workspace_(workspace) {}
+
+    step_args all() const {
+        step_args out;
+        out.kind = step_.what.kind();
+        if (out.kind == skeleton::matvec)
+            read(out.matvec);
+        else if (out.kind == skeleton::matmul)
+            read(out.matmul);
+        else if (has_heads(step_.what.row().needs.stages))
+            out.heads = made_.head_launches[index_];
+        else if (routes(step_.what.row().needs.stages))
+            out.route = made_.route_launches[index_];
+        else
+            read(out.row);
         return out;
     }
-    if (out.kind == skeleton::row && routes(s.what.row().needs.stages)) {
-        out.route = made_->route_launches[index];
-        return out;
+
+  private:
+    const plan_contents& made_;
+    const step& step_;
+    const std::size_t index_;
+    void* const workspace_;
+
+    void* activation(std::int32_t chain, format layout) const {
+        const planned_chain& c = made_.chains[static_cast<std::size_t>(chain)];
+        if (workspace_ == nullptr || !c.layouts.has(layout)) return nullptr;
+        return static_cast<std::byte*>(workspace_) + c.workspace_offset[layout_number(layout)];
     }
-    if (out.kind == skeleton::row) {
-        out.row = made_->row_launches[index];
-        quantize_to(out.row, s.chain);
+    template <class Args>
+    void quantize_to(Args& a, std::int32_t chain) const {
+        for (const layout_field<Args>& f : layout_fields<Args>) a.*f.to = activation(chain, f.type);
+    }
+
+    void read(row_args& out) const {
+        out = made_.row_launches[index_];
+        quantize_to(out, step_.chain);
         for (const scaled_output_field& f : scaled_output_fields) {
-            void* const data = layout_number(f.type) < 0 ? nullptr : activation(s.chain, f.type);
+            void* const data =
+                layout_number(f.type) < 0 ? nullptr : activation(step_.chain, f.type);
             if (data == nullptr) continue;
-            const std::int64_t values = out.row.rows * row_bytes(f.type, out.row.k);
-            out.row.*f.to = {data, static_cast<std::byte*>(data) + values};
+            const std::int64_t values = out.rows * row_bytes(f.type, out.k);
+            out.*f.to = {data, static_cast<std::byte*>(data) + values};  // its scales lie behind
         }
-        return out;
     }
-    const product_problem& what = s.what.product();
-    const stored_group& head = made_->groups[index];
-    const auto fill = [&](auto& a) {
-        a.x = head.x != nullptr ? head.x : activation(s.chain, what.needs.activation);
-        a.x_bytes = head.x_bytes;
-        a.ids = head.ids;
-        a.ids_nb1 = head.ids_nb1;
-        a.k = head.k;
-        a.columns = head.columns;
-        a.slots = head.slots;
-        a.x_slots = head.x_slots;
-        a.members = head.members;
-        for (std::int32_t m = 0; m < head.members; ++m) {
+
+    const stored_group& head() const { return made_.groups[index_]; }
+
+    /// What matvecs and matmuls are told alike.
+    template <class Args>
+    void read_group(Args& a) const {
+        a.x = head().x != nullptr ? head().x
+                                  : activation(step_.chain, step_.what.product().needs.activation);
+        a.x_bytes = head().x_bytes;
+        a.ids = head().ids;
+        a.ids_nb1 = head().ids_nb1;
+        a.k = head().k;
+        a.columns = head().columns;
+        a.slots = head().slots;
+        a.x_slots = head().x_slots;
+        a.members = head().members;
+        for (std::int32_t m = 0; m < head().members; ++m) {
             const stored_member& stored =
-                made_->members[static_cast<std::size_t>(head.first_member + m)];
+                made_.members[static_cast<std::size_t>(head().first_member + m)];
             a.member[m] = stored.args;
             if (stored.makes >= 0) quantize_to(a.member[m], stored.makes);
         }
-    };
-    if (out.kind == skeleton::matmul) {
-        fill(out.matmul);
-        out.matmul.x_rows = head.x_rows;
-        out.matmul.experts = head.experts;
-        out.matmul.tiles = head.bands;
-        return out;
     }
-    fill(out.matvec);
-    out.matvec.norm_weight = head.norm_weight;
-    out.matvec.norm_f32 = head.norm_f32;
-    if (makes_norm(what)) out.matvec.norm_q8_1 = activation(s.chain, format::q8_1);
-    out.matvec.eps = head.eps;
-    out.matvec.combined = head.combined;
-    out.matvec.routing = head.routing;
-    out.matvec.slot_weights = head.slot_weights;
-    out.matvec.band_rows = s.band_rows;
-    out.matvec.bands = head.bands;
-    out.matvec.weights_early = true;  // weights alone become members
-    return out;
+
+    void read(matmul_args& a) const {
+        read_group(a);
+        a.x_rows = head().x_rows;
+        a.experts = head().experts;
+        a.tiles = head().bands;
+    }
+
+    void read(matvec_args& a) const {
+        read_group(a);
+        a.norm_weight = head().norm_weight;
+        a.norm_f32 = head().norm_f32;
+        if (makes_norm(step_.what)) a.norm_q8_1 = activation(step_.chain, format::q8_1);
+        a.eps = head().eps;
+        a.combined = head().combined;
+        a.routing = head().routing;
+        a.slot_weights = head().slot_weights;
+        a.band_rows = step_.band_rows;
+        a.bands = head().bands;
+        a.weights_early = true;  // weights alone become members
+    }
+};
+
+}  // namespace detail
+
+step_args plan::args(int i, void* workspace) const {
+    return detail::argument_reader(*made_, i, workspace).all();
 }
 
 status plan::launchable(const step& s, std::int32_t missing, int node,

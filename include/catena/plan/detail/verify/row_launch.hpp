@@ -152,77 +152,113 @@ class row_launch : public routing_launch {
         return plus(sum, shared);
     }
 
-    void run_row(const step& s, const row& r, const row_args& a) {
-        const row_computation& c = r.computes.row();
-        const bool joins = c.stages.has(stage_kind::join_residual);
-        const bool vector = r.policy.row().vector;
-        const std::int64_t outer = std::int64_t{a.n1} * a.n2;
-        const rows_of n{a.k, a.n1, a.n2, outer > 0 ? quotient(std::int64_t{a.rows}, outer) : 0};
-        if (n.all() != a.rows || a.rows <= 0) fail("are not n1 * n2 * n3", 0, "its rows");
-        const std::int64_t values = n.k * a.rows;
-        const std::uint64_t wide = vector ? 16 : 4;
-        value v;
-        if (c.stages.has(stage_kind::glu)) {
-            const value g = row_operand_at(n, a.gate, a.gate_at, vector, "the gate");
-            v = a.x == nullptr ? function_of(a.function, g, {a.alpha, a.limit})
-                               : gated(a.function, g, row_operand_at(n, a.x, a.x_at, vector, "x"),
-                                       a.alpha, a.limit);
-        } else {
-            v = c.stages.has(stage_kind::combine) && a.experts.results != nullptr
-                    ? experts(a, n, vector)
-                    : row_operand_at(n, a.x, a.x_at, vector, "x");
-            if (c.stages.has(stage_kind::scale)) v = times(v, a.x_scale);
-            if (c.stages.has(stage_kind::add_residual) && a.residual != nullptr)
-                v = plus(v, row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
+    /// A launch on rows of a tensor.
+    struct row_step {
+        const row_computation& c;
+        const row_args& a;
+        rows_of n;
+        bool vector;
+
+        bool has(stage_kind kind) const { return c.stages.has(kind); }
+        std::uint64_t wide() const { return vector ? 16 : 4; }
+    };
+
+    value rows_at_x(const row_step& r) {
+        return row_operand_at(r.n, r.a.x, r.a.x_at, r.vector, "x");
+    }
+    value residual_of(const row_step& r) {
+        return row_operand_at(r.n, r.a.residual, r.a.residual_at, r.vector, "the residual");
+    }
+    value gate_of(const row_step& r) {
+        return row_operand_at(r.n, r.a.gate, r.a.gate_at, r.vector, "the gate");
+    }
+    value weight_of(const row_step& r, const float* p, const char* name) {
+        const value w = of_rows(this->vector(p, r.n.k, r.wide(), name), r.n.k, r.a.rows);
+        if (r.a.weight_early) early.push_back({rows_at(p, r.n.k, 1, 0), name, false});
+        return w;
+    }
+
+    /// What a norm reads: a gated value, or x or a sum of experts with what is added to it.
+    value started(const row_step& r) {
+        const row_args& a = r.a;
+        if (r.has(stage_kind::glu)) {
+            const value g = gate_of(r);
+            return a.x == nullptr ? function_of(a.function, g, {a.alpha, a.limit})
+                                  : gated(a.function, g, rows_at_x(r), a.alpha, a.limit);
         }
-        const auto store_sum = [&] {
-            if (a.sum == nullptr || !c.stages.any(sum_stages)) return;
-            aligned_rows(n, a.sum, a.sum_at, vector, "the sum");
-            write(lies(n, a.sum, a.sum_at), v, "the sum", 0);
-        };
-        if (!joins) store_sum();
-        if (c.stages.any(stage_kind::rms_norm | stage_kind::layer_norm)) {
-            const term kind =
-                c.stages.has(stage_kind::rms_norm) ? term::rms_norm : term::layer_norm;
-            v = times(normed(kind, v, a.eps, n.k), a.norm_scale);
+        value v = r.has(stage_kind::combine) && a.experts.results != nullptr
+                      ? experts(a, r.n, r.vector)
+                      : rows_at_x(r);
+        if (r.has(stage_kind::scale)) v = times(v, a.x_scale);
+        if (r.has(stage_kind::add_residual) && a.residual != nullptr) v = plus(v, residual_of(r));
+        return v;
+    }
+
+    void store_sum(const row_step& r, const value& v) {
+        if (r.a.sum == nullptr || !r.c.stages.any(sum_stages)) return;
+        aligned_rows(r.n, r.a.sum, r.a.sum_at, r.vector, "the sum");
+        write(lies(r.n, r.a.sum, r.a.sum_at), v, "the sum", 0);
+    }
+
+    /// A norm with its weight and bias, a residual that is joined to it, its gate.
+    value normed_row(const row_step& r, value v) {
+        const row_args& a = r.a;
+        if (r.c.stages.any(stage_kind::rms_norm | stage_kind::layer_norm)) {
+            const term kind = r.has(stage_kind::rms_norm) ? term::rms_norm : term::layer_norm;
+            v = times(normed(kind, v, a.eps, r.n.k), a.norm_scale);
         }
-        const auto weight = [&](const float* p, const char* name) {
-            const value w = of_rows(this->vector(p, n.k, wide, name), n.k, a.rows);
-            if (a.weight_early) early.push_back({rows_at(p, n.k, 1, 0), name, false});
-            return w;
-        };
-        if (c.stages.has(stage_kind::mul_weight) && a.weight != nullptr)
-            v = times(v, weight(a.weight, "the norm's weight"));
-        if (c.stages.has(stage_kind::add_bias) && a.bias != nullptr)
-            v = plus(v, of_rows(this->vector(a.bias, n.k, wide, "the norm's bias"), n.k, a.rows));
-        if (joins && a.residual != nullptr) {
-            v = plus(v, row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
+        if (r.has(stage_kind::mul_weight) && a.weight != nullptr)
+            v = times(v, weight_of(r, a.weight, "the norm's weight"));
+        if (r.has(stage_kind::add_bias) && a.bias != nullptr)
+            v = plus(v, of_rows(this->vector(a.bias, r.n.k, r.wide(), "the norm's bias"), r.n.k,
+                                a.rows));
+        if (r.has(stage_kind::join_residual) && a.residual != nullptr) {
+            v = plus(v, residual_of(r));
             if (a.sum_factor != nullptr)
-                v = times(v, number(a.sum_factor, values, "the sum's factor"));
+                v = times(v, number(a.sum_factor, r.n.k * a.rows, "the sum's factor"));
         }
-        if (c.stages.has(stage_kind::gate) && a.gate != nullptr)
-            v = gated(a.function, row_operand_at(n, a.gate, a.gate_at, vector, "the gate"), v,
-                      a.alpha, a.limit);
-        if (joins) store_sum();
-        if (c.stages.has(stage_kind::next_norm) && a.next_weight != nullptr)
-            v = times(normed(term::rms_norm, v, a.next_eps, n.k),
-                      weight(a.next_weight, "the second norm's weight"));
-        if (c.stages.has(stage_kind::own)) v = function_of(a.own.function, v, a.own.with);
-        if ((is_own(a.function) || is_own(a.own.function)) && !c.own)
+        if (r.has(stage_kind::gate) && a.gate != nullptr)
+            v = gated(a.function, gate_of(r), v, a.alpha, a.limit);
+        return v;
+    }
+
+    void store_row(const row_step& r, const value& v) {
+        const row_args& a = r.a;
+        const std::int64_t values = r.n.k * a.rows;
+        if (a.f32 != nullptr && r.c.emits.has(format::f32)) {
+            aligned_rows(r.n, a.f32, a.f32_at, r.vector, "the result");
+            write(lies(r.n, a.f32, a.f32_at), v, "the result", 0);
+        }
+        store_quantized(r.c.emits, a, v, values, a.quant_k);
+        if (a.fp8_group.data == nullptr) return;
+        if (!r.c.emits.has(format::fp8_group)) fail("is not written by its row", 0, "fp8_group");
+        if (address_of(a.fp8_group.scales) !=
+            address_of(a.fp8_group.data) + static_cast<std::uint64_t>(values))
+            fail("are not behind the values", address_of(a.fp8_group.scales), "fp8 scales");
+        quantize(a.fp8_group.data, format::fp8_group, v, r.n.k, a.rows);
+    }
+
+    void run_row(const step& s, const row& picked, const row_args& a) {
+        const row_policy& policy = picked.policy.row();
+        const std::int64_t outer = std::int64_t{a.n1} * a.n2;
+        const row_step r{picked.computes.row(),
+                         a,
+                         {a.k, a.n1, a.n2, outer > 0 ? quotient(std::int64_t{a.rows}, outer) : 0},
+                         policy.vector};
+        if (r.n.all() != a.rows || a.rows <= 0) fail("are not n1 * n2 * n3", 0, "its rows");
+        const bool joins = r.has(stage_kind::join_residual);
+        value v = started(r);
+        if (!joins) store_sum(r, v);
+        v = normed_row(r, v);
+        if (joins) store_sum(r, v);
+        if (r.has(stage_kind::next_norm) && a.next_weight != nullptr)
+            v = times(normed(term::rms_norm, v, a.next_eps, r.n.k),
+                      weight_of(r, a.next_weight, "the second norm's weight"));
+        if (r.has(stage_kind::own)) v = function_of(a.own.function, v, a.own.with);
+        if ((is_own(a.function) || is_own(a.own.function)) && !r.c.own)
             fail("is nothing that its row can do", 0, "an own op");
-        if (a.f32 != nullptr && c.emits.has(format::f32)) {
-            aligned_rows(n, a.f32, a.f32_at, vector, "the result");
-            write(lies(n, a.f32, a.f32_at), v, "the result", 0);
-        }
-        store_quantized(c.emits, a, v, values, a.quant_k);
-        if (a.fp8_group.data != nullptr) {
-            if (!c.emits.has(format::fp8_group)) fail("is not written by its row", 0, "fp8_group");
-            if (address_of(a.fp8_group.scales) !=
-                address_of(a.fp8_group.data) + static_cast<std::uint64_t>(values))
-                fail("are not behind the values", address_of(a.fp8_group.scales), "fp8 scales");
-            quantize(a.fp8_group.data, format::fp8_group, v, n.k, a.rows);
-        }
-        const std::int64_t in_block = rows_of_block(r.policy.row());
+        store_row(r, v);
+        const std::int64_t in_block = rows_of_block(policy);
         const std::int64_t blocks = (a.rows + in_block - 1) / in_block;
         if (s.config.blocks != static_cast<std::uint32_t>(blocks))
             fail("do not have all rows", s.config.blocks, "its blocks");
