@@ -2,6 +2,7 @@
 // others join it there.
 #pragma once
 
+#include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/draft/outputs.hpp"
 #include "catena/plan/detail/find/weigh.hpp"
 #include "catena/plan/detail/order/trial.hpp"
