@@ -40,5 +40,5 @@ fields = [f"{file.relative_to(root)}:{number}: begin the comment on the field wi
           if (found := FIELD.search(line))]
 if len(fields) >= FIELDS:
     wrong += fields
-print("\n".join(wrong))
+print(f"{len(fields)} comments on fields begin with a preposition, fewer than {FIELDS} may", *wrong, sep="\n")
 sys.exit(bool(wrong))
