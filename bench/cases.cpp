@@ -37,18 +37,18 @@ void add(std::vector<row_case>& to, const table& t, int index, const std::string
     const arch& a = *t.target;
     const int per_sm = blocks_per_sm(r, p, a);
     if (constraint(r, p, a).why != limit::none || per_sm < 1) return;
-    const launch_shape shape = shape_of_launch(r, p, a, per_sm);
+    const launch_shape launched = shape_of_launch(r, p, a, per_sm);
 
     row_case c;
     c.row = index;
-    c.predicted_us = predicted_us(r, p, a, shape);
+    c.predicted_us = predicted_us(r, p, a, launched);
     c.what.name = row_name(t, index) + " " + shape;
     c.what.bytes = static_cast<double>(bytes_of(p));
     c.what.sets = rotation(c.what.bytes, l2_bytes);
     dealer deal(arena.data(), arena.bytes());
     std::vector<operands> sets;
-    for (int i = 0; i < c.what.sets; ++i) sets.push_back(operands_of(p, shape.band, deal));
-    c.what.launch = [sets, config = config_of(r, p, a, shape), kernel = t.kernels[index],
+    for (int i = 0; i < c.what.sets; ++i) sets.push_back(operands_of(p, launched.band, deal));
+    c.what.launch = [sets, config = config_of(r, p, a, launched), kernel = t.kernels[index],
                      launch = t.launch](cudaStream_t stream, int set) {
         const operands& o = sets[static_cast<std::size_t>(set)];
         const status done = launch(kernel, config, o.args(), o.args_bytes(), stream);

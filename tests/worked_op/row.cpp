@@ -1,14 +1,14 @@
 // The op of docs/worked-op.md, through every stage: its chain, its place in a graph, a proved plan,
 // and its kernel on the host executor beside the reference in double.
+#include "catena/launch/row.hpp"
 #include "catena/catena.hpp"
 #include "catena/instances/host_instance.hpp"
-#include "catena/launch/row.hpp"
 #include "catena/planning.hpp"
 #include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
+#include "expect.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -16,11 +16,6 @@ using namespace catena;
 using namespace catena_test;
 
 namespace {
-
-int wrong = 0;
-void expect(bool right, const std::string& what) {
-    if (!right) std::printf("%s\n", what.c_str()), ++wrong;
-}
 
 constexpr auto smoothed = [] {
     using namespace catena::chain;
