@@ -50,6 +50,39 @@ TEST_CASE("A row policy that no kernel can have is objected to") {
     CHECK(said("sm_90", [](row_policy& p) { p.rows = 8; }) ==
           "8 rows of a block have a warp each, which 128 threads are not");
     CHECK(said("sm_90", [](row_policy& p) { p.rows = 4; }) == "");
+    CHECK(std::string(objection_to(row_computation{}, row_policy{.threads = 100}).rule) ==
+          "{} threads are no whole warps");
+}
+
+TEST_CASE("A routing with stages, results or a policy of other rows is objected to") {
+    const stage_set routing = stage_kind::score | stage_kind::choose | stage_kind::weigh;
+    objections<row_policy> said{{.stages = routing, .emits = format_set::of(format::f32)},
+                                {.threads = 128, .values = 4}};
+    const auto as_it_is = [](row_policy&) {};
+    CHECK(said("sm_90", as_it_is) == "");
+    CHECK(said("sm_90", [](row_policy& p) { p.values = 0; }) ==
+          "a token that is routed has a block, which keeps its scores");
+    said.computes.emits = format_set::of(format::f16);
+    CHECK(said("sm_90", as_it_is) == "weights of experts are written as f32");
+    said.computes.emits = format_set::of(format::f32);
+    said.computes.stages = routing | stage_kind::rms_norm;
+    CHECK(said("sm_90", as_it_is) == "experts are scored, chosen and weighed, and nothing else");
+}
+
+TEST_CASE("Heads with stages, results or a policy of other rows are objected to") {
+    const stage_set heads = stage_kind::rms_norm | stage_kind::rope;
+    objections<row_policy> said{{.stages = heads, .emits = format_set::of(format::f32)},
+                                {.threads = 128, .values = 4, .rows = 4}};
+    const auto as_it_is = [](row_policy&) {};
+    CHECK(said("sm_90", as_it_is) == "");
+    CHECK(said("sm_90", [](row_policy& p) { p.values = 0; }) ==
+          "a head has a warp, which keeps its values");
+    said.computes.emits = format_set::of(format::q8_1);
+    CHECK(said("sm_90", as_it_is) == "heads are written as f32 and into caches");
+    said.computes.emits = format_set::of(format::f32);
+    said.computes.stages = heads | stage_kind::glu;
+    CHECK(said("sm_90", as_it_is) ==
+          "heads are normed, weighed, turned and stored, and nothing else");
 }
 
 TEST_CASE("A matvec policy that no kernel can have is objected to, with the limit") {
@@ -83,6 +116,8 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(said("sm_90", [](matvec_policy& p) { p.rows = 8, p.columns = 8; }) ==
           "a warp's lanes finish a result each, so 8 rows have no 8 columns");
     CHECK(said("sm_90", [](matvec_policy& p) { p.rows = 8, p.columns = 4; }) == "");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.placement = norm_placement::deferred; }) ==
+          "a matvec that makes its norm says where, and no other launch does");
     CHECK(said("sm_80", [](matvec_policy&) {}) ==
           "the arch has no instruction for its copies (sm_90 on)");
     CHECK(said("sm_75", [](matvec_policy& p) { p.copy = copy_method::async; }) ==
@@ -90,6 +125,8 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 3; }) ==
           "a band is shared by 2, 4 or 8 blocks, and not by 3");
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8; }) == "");
+    CHECK(said("sm_80", [](matvec_policy& p) { p.cluster = 2, p.copy = copy_method::async; }) ==
+          "a cluster has 1 blocks at most here");
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8, p.columns = 2; }) ==
           "blocks share a band of one column that another launch quantized");
     const auto split = [](matvec_policy& p) {
@@ -100,6 +137,7 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     const auto with = [&](void (*change)(matvec_policy&)) {
         return said("sm_90", [&](matvec_policy& p) { split(p), change(p); });
     };
+    CHECK(with([](matvec_policy& p) { p.rows = 8; }) == "an mma has 16 rows and 8 columns");
     CHECK(with([](matvec_policy& p) { p.slices = 2; }) ==
           "4 or 8 warps share their rows, and not 2");
     CHECK(with([](matvec_policy& p) { p.threads = 128; }) == "4 warps do not make 8 slices");
@@ -124,6 +162,10 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(router("sm_90", [](matvec_policy&) {}) == "");
     CHECK(router("sm_90", [](matvec_policy& p) { p.activation = activation_source::shared; }) ==
           "a norm is made in passing from a row in global memory");
+    CHECK(router("sm_90", [](matvec_policy& p) { p.placement = norm_placement::deferred; }) ==
+          "a norm is made in passing where float weights are multiplied, and nowhere else");
+    CHECK(router("sm_90", [](matvec_policy& p) { p.columns = 2; }) ==
+          "a norm is made in passing for one column");
 }
 
 TEST_CASE("A matmul policy that no kernel can have is objected to") {
@@ -137,6 +179,8 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
     CHECK(said("sm_90", [](matmul_policy&) {}) ==
           "a matmul leaves the norm of its activation to another launch");
     said.computes.stages = {};
+    CHECK(said("sm_90", [](matmul_policy& p) { p.rows = 0; }) ==
+          "rows, columns and stages must be positive");
     CHECK(said("sm_90", [](matmul_policy& p) { p.rows = 24; }) ==
           "24 rows of a warp are no whole mma of 16");
     CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 12; }) ==
@@ -178,6 +222,8 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
           "the arch does not multiply by warpgroups (sm_90 alone does)");
     CHECK(said("sm_90", [](matmul_policy& p) { p.threads = 64; }) ==
           "all threads are of whole warpgroups, and a warpgroup has all of K");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 48; }) ==
+          "48 columns of a warpgroup's tile are no multiple of 32");
     CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 64; }) ==
           "a warpgroup multiplies 128 columns, or 64 of fp8");
     CHECK(said("sm_90", [](matmul_policy& p) { p.stages = 2; }) ==

@@ -211,6 +211,15 @@ TEST_CASE("Each file of a program finds the sets that it was compiled with") {
     CHECK(sm_90_elsewhere().state.code == status_code::no_instances);
 }
 
+TEST_CASE("A chain with ops of one's own is refused where no header has them") {
+    generator::catalogue all = generator::catena_catalogue();
+    for (lowered_chain& c : all.chains)
+        for (stage& s : c.stages)
+            if (s.kind == stage_kind::epilogue) s.parts = s.parts | epilogue_part::own;
+    CHECK_THROWS_WITH(generator::computations_of(all),
+                      Catch::Matchers::Contains("has an op of one's own: name its header, OPS"));
+}
+
 TEST_CASE("A device that is not there is named, and so are the sets where none has kernels") {
     const std::string said = instances::for_device(1000).state.message;
 #if defined(CATENA_HAS_KERNELS)
