@@ -109,6 +109,15 @@ TEST_CASE("a shuffle mask outside the warp is caught") {
     passes(device, {.threads = 32}, [](host& x) { x.shuffle_xor(1, 31); });
 }
 
+TEST_CASE("a shuffle from a lane outside the warp is caught") {
+    host_device device;
+    for (const int from : {-1, 32})
+        CHECK(
+            says(caught(device, fault::body, {.threads = 32}, [=](host& x) { x.shuffle(1, from); }),
+                 "shuffles from lane " + std::to_string(from) + ": lanes are 0 to 31"));
+    passes(device, {.threads = 32}, [](host& x) { x.shuffle(1, 31); });
+}
+
 TEST_CASE("a barrier that some threads never reach is caught, with who waits where") {
     host_device device;
     const auto body = [](bool all) {
@@ -191,6 +200,22 @@ TEST_CASE("a finding names what a thread waits at as a kernel calls it") {
     CHECK(spell(meeting::stream_wait, 3) == "stream wait(3)");
     CHECK(spell(meeting::stream_release, 0) == "stream release(0)");
     CHECK(spell(meeting::none, 0) == "nothing");
+}
+
+TEST_CASE(
+    "more barriers of a warp than races can be told apart by are caught, unless a sync comes") {
+    host_device device;
+    const auto body = [](bool syncs) {
+        return [=](host& x) {
+            for (std::uint32_t i = 0; i <= catena::exec::stamps::max_step; ++i) {
+                if (syncs && i == 1000) x.sync();
+                x.sync_warp();
+            }
+        };
+    };
+    CHECK(says(caught(device, fault::body, {.threads = 32}, body(false)),
+               "passes its millionth warp barrier since the block's last sync"));
+    passes(device, {.threads = 32}, body(true));
 }
 
 TEST_CASE("a dependent launch must not touch what may be in use before grid_wait") {

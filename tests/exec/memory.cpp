@@ -93,6 +93,19 @@ TEST_CASE("shared memory beyond what the launch gave is refused") {
     passes(device, {.threads = 32, .shared_bytes = 132}, body);
 }
 
+TEST_CASE("more shared arrays than the executor keeps apart are refused") {
+    host_device device;
+    const auto body = [](int arrays) {
+        return [=](host& x) {
+            for (int i = 0; i < arrays; ++i) x.shared<float>(1);
+        };
+    };
+    const catena::launch_config config{.threads = 32, .shared_bytes = 65 * 16};
+    CHECK(says(caught(device, fault::shared_memory, config, body(65)),
+               "asks for more than 64 shared arrays: join some"));
+    passes(device, config, body(64));
+}
+
 TEST_CASE("threads that ask for different shared arrays are caught") {
     host_device device;
     const auto body = [](int others) {

@@ -296,35 +296,55 @@ TEST_CASE("a copy that is not from global to shared memory is caught") {
     }
 }
 
-TEST_CASE("stages come in ring order") {
+/// What stops a use of a stream that is wrong.
+template <class Use>
+finding stopped(Use wrong) {
     ring r;
-    CHECK(says(caught(r.device, fault::stream, config,
-                      with_stream<copy_method::async>(
-                          r.source, [=](host&, auto& stream, auto* to,
-                                        auto* from) { fill(stream, to, from, 1, 0); })),
-               "begins stage 1 where stage 0 is next"));
-    CHECK(
-        says(caught(r.device, fault::stream, config,
-                    with_stream<copy_method::async>(r.source,
-                                                    [=](host&, auto& stream, auto* to, auto* from) {
-                                                        fill(stream, to, from, 0, 0);
-                                                        fill(stream, to, from, 1, 1);
-                                                        stream.wait(1);
-                                                    })),
-             "waits for stage 1 where stage 0 is next"));
-    CHECK(says(caught(r.device, fault::stream, config,
-                      with_stream<copy_method::async>(
-                          r.source, [=](host&, auto& stream, auto*, auto*) { stream.wait(0); })),
+    return caught(r.device, fault::stream, config,
+                  with_stream<copy_method::async>(r.source, wrong));
+}
+
+TEST_CASE("stages come in ring order") {
+    CHECK(says(
+        stopped([](host&, auto& stream, auto* to, auto* from) { fill(stream, to, from, 1, 0); }),
+        "begins stage 1 where stage 0 is next"));
+    CHECK(says(stopped([](host&, auto& stream, auto* to, auto* from) {
+                   fill(stream, to, from, 0, 0);
+                   fill(stream, to, from, 1, 1);
+                   stream.wait(1);
+               }),
+               "waits for stage 1 where stage 0 is next"));
+    CHECK(says(stopped([](host&, auto& stream, auto*, auto*) { stream.begin(3, 16); }),
+               "begins stage 3 of a stream of 3"));
+    CHECK(says(stopped([](host&, auto& stream, auto*, auto*) { stream.wait(3); }),
+               "waits for stage 3 of a stream of 3"));
+}
+
+TEST_CASE("a stage is begun, committed, waited for and released in turn") {
+    CHECK(says(stopped([](host&, auto& stream, auto*, auto*) {
+                   stream.begin(0, piece);
+                   stream.begin(1, piece);
+               }),
+               "begins stage 1 while stage 0 is being filled: commit that first"));
+    CHECK(says(stopped([](host&, auto& stream, auto*, auto*) {
+                   stream.begin(0, piece);
+                   stream.commit(1);
+               }),
+               "commits stage 1, which is not being filled: begin it first"));
+    CHECK(says(stopped([](host&, auto& stream, auto*, auto*) { stream.wait(0); }),
                "waits for stage 0, which is empty: begin, copy and commit it first"));
-    CHECK(says(caught(r.device, fault::stream, config,
-                      with_stream<copy_method::async>(
-                          r.source, [=](host&, auto& stream, auto*, auto*) { stream.release(0); })),
+    CHECK(says(stopped([](host&, auto& stream, auto*, auto*) {
+                   stream.begin(0, piece);
+                   stream.wait(0);
+               }),
+               "waits for stage 0, which is not committed: begin, copy and commit it first"));
+    CHECK(says(stopped([](host&, auto& stream, auto*, auto*) { stream.release(0); }),
                "releases stage 0, which is empty"));
-    CHECK(
-        says(caught(r.device, fault::stream, config,
-                    with_stream<copy_method::async>(
-                        r.source, [=](host&, auto& stream, auto*, auto*) { stream.begin(3, 16); })),
-             "begins stage 3 of a stream of 3"));
+    CHECK(says(stopped([](host&, auto& stream, auto* to, auto* from) {
+                   fill(stream, to, from, 0, 0);
+                   stream.release(0);
+               }),
+               "releases stage 0, which is committed and not waited for: release a stage once"));
 }
 
 TEST_CASE("rows of different lengths are copied by one call, none longer than promised") {

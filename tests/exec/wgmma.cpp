@@ -306,6 +306,10 @@ TEST_CASE(
            with([](host& x, std::byte*) { return x.operand_at(outside, 1024); }));
     caught(device, fault::out_of_bounds, warpgroup,
            with([](host& x, std::byte* s) { return x.operand_at(s, 2048) + 8 * 1024; }));
+    CHECK(says(caught(device, fault::out_of_bounds, warpgroup, with([](host& x, std::byte* s) {
+                          return x.operand_at(s, 1024) + 32 * 1024;
+                      })),
+               "outside all shared arrays: check the operand's address and stride"));
 }
 
 TEST_CASE("A warp that multiplies alone, and a block that is no whole warpgroup, are caught") {

@@ -74,6 +74,11 @@ TEST_CASE("A graph that uses no row of a set is named") {
     CHECK_THROWS_WITH(keep_needed(sets, all, graphs_of(of_qwen3)),
                       Contains("qwen3-8b-q4km.tg1.json.gz: "));
     CHECK_THROWS_AS(graphs_of({graphs + "none.json"}), json::error);
+    sets = sets_of(all);
+    std::erase_if(sets.front().rows,
+                  [](const row& r) { return r.computes.kind() != skeleton::row; });
+    CHECK_THROWS_WITH(keep_needed(sets, all, graphs_of({}, {"q4_K,4096,14336,1"})),
+                      Contains("a plan for sm_90 uses no chain of the catalogue"));
 }
 
 TEST_CASE("A set for shapes has the rows that one matmul of each needs") {

@@ -5,6 +5,9 @@
 
 #include "catena_test/catch.hpp"
 
+#include <utility>
+#include <vector>
+
 using namespace catena;
 using namespace catena::generator;
 
@@ -105,6 +108,34 @@ TEST_CASE("A loop over bulk copies is issued for each row", "[warp_code]") {
     CHECK(stage_of(rows, f).stage_issues == 15 + 15 * 2);
 }
 
+TEST_CASE("A loop over copies of 16 bytes is issued until the warp's lanes have brought all",
+          "[warp_code]") {
+    sass_function f = ring(sass_kind::mma);
+    branch(f, fill + 2, fill + 1);
+    matvec_policy rows = one_step;
+    rows.rows = 16, rows.columns = 8;  // a row has 36 chunks: two for some lanes
+    rows.activation = activation_source::shared, rows.product = inner_product::mma;
+    for (const auto& [method, copy] : {std::pair(copy_method::async, sass_kind::async_copy),
+                                       std::pair(copy_method::plain, sass_kind::load16)}) {
+        rows.copy = method;
+        f.code[fill + 1].kind = copy, f.code[fill + 2].kind = sass_kind::integer;
+        CHECK(stage_of(rows, f).stage_issues == 4 + 8 * 9 + 2 * 32);
+        f.code[fill + 2].kind = copy;  // two of a turn
+        CHECK(stage_of(rows, f).stage_issues == 4 + 8 * 9 + 2 * 16);
+    }
+}
+
+TEST_CASE("A loop around the product's is issued for each group of steps", "[warp_code]") {
+    sass_function f = ring();
+    branch(f, rare, product - 1);
+    branch(f, product_end - 1, product);
+    branch(f, product_end, product - 1);
+    matvec_policy longer = one_step;
+    longer.piece = 8192;
+    CHECK(stage_of(longer, f).product_issues == 8 * 8);
+    CHECK(stage_of(longer, f).stage_issues == 3 + 1 + 8 * 8 + 2 * 2 + 1 + 1);
+}
+
 TEST_CASE("A product that is no loop is taken whole", "[warp_code]") {
     sass_function f = ring();
     f.code[product_end].branch = false;  // the branch back
@@ -159,6 +190,22 @@ TEST_CASE("A loop of results multiplies, too, but is not the product", "[warp_co
     CHECK(stage_of(one_step, f).product_issues == 9);
 }
 
+TEST_CASE("Of two loops that multiply all of a step, the one that multiplies more is the product",
+          "[warp_code]") {
+    using enum sass_kind;
+    sass_function f = ring();
+    std::vector<sass_kind> loop(12, dp4a);
+    loop.push_back(control);
+    loop.push_back(control);
+    branch(f, rare, f.code.size(), true);
+    const std::size_t first = f.code.size();
+    for (const sass_kind kind : loop) add(f, kind);
+    branch(f, f.code.size() - 2, first);
+    branch(f, f.code.size() - 1, product, true);
+    f.code[leave].always = true;
+    CHECK(stage_of(one_step, f).product_issues == 13);
+}
+
 TEST_CASE("A part of the stages' loop that lies behind the kernel's end is counted",
           "[warp_code]") {
     sass_function f = ring();
@@ -190,11 +237,23 @@ TEST_CASE("Stalls and scoreboards make the cycles of a warp alone", "[warp_code]
     CHECK(stage_of(one_step, f).stage_cycles == 19 + 29);
     f.code[product].waits = 1u << 3;  // another scoreboard
     CHECK(stage_of(one_step, f).stage_cycles == 19);
+    f.code[rare].read_to = 3;  // when its operands are read
+    CHECK(stage_of(one_step, f).stage_cycles == 19 + 9);
+    f.code[product].waits = 1u << 2;
+    for (const auto& [kind, cycles] :
+         {std::pair(sass_kind::load16, 40), std::pair(sass_kind::mma, 33),
+          std::pair(sass_kind::multiply, 20)}) {
+        f.code[rare].kind = kind;
+        CHECK(stage_of(one_step, f).stage_cycles == 18 + cycles);
+    }
 }
 
 TEST_CASE("Code without such a loop, and other rows, have no count", "[warp_code]") {
     CHECK(warp_code_of(matvec(one_step), code_of({sass_kind::dp4a, sass_kind::bulk_copy})) ==
           warp_codes{});
+    sass_function without_results = ring();
+    without_results.code[results + 1].kind = sass_kind::integer;
+    CHECK(stage_of(one_step, without_results) == warp_code{});
     row other = matvec(one_step);
     other.computes = row_computation{};
     CHECK(warp_code_of(other, ring()) == warp_codes{});
@@ -218,4 +277,6 @@ TEST_CASE("Each format of a kernel has its loop, told by the bytes of its pieces
     const warp_codes found = warp_code_of(two, f);
     CHECK(found.of[0].stage_cycles == 17);
     CHECK(found.of[1].stage_cycles == 15);
+    f.code[size + product_end].kind = sass_kind::dp4a;
+    CHECK(stage_of(one_step, f).stage_cycles == 17);  // of one format: it multiplies more
 }

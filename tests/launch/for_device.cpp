@@ -241,4 +241,8 @@ TEST_CASE_METHOD(two_gpus, "medians of another GPU of the arch are left out, and
     runtime.of_device[0].attributes[cudaDevAttrComputeCapabilityMajor] = 12;
     CHECK(std::string(instances::for_device(0, {own}).state.message)
               .find("sm_90 serves; the medians of sm_90 are of another GPU") != std::string::npos);
+
+    rows[1].evidence = {};
+    CHECK(std::string(instances::for_device(0, {own}).state.message)
+              .find("the medians of sm_90 are of another GPU ()") != std::string::npos);
 }

@@ -22,6 +22,7 @@ cudaError_t said(cudaError_t e) {
 /// What every call but a launch begins with.
 cudaError_t called() {
     ++runtime.calls;
+    if (runtime.sticky != cudaSuccess) return said(runtime.sticky);
     return runtime.capturing ? said(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
 }
 
@@ -140,7 +141,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) {
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
     *status = runtime.capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return cudaSuccess;
+    return said(runtime.sticky);
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
     *event = reinterpret_cast<cudaEvent_t>(std::intptr_t{++runtime.events});

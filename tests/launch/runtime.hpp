@@ -29,6 +29,7 @@ struct cuda_runtime {
     const void* missing = nullptr;              ///< a kernel without code for this GPU
     std::set<const void*> no_image;             ///< further ones
     cudaError_t broken = cudaSuccess;           ///< what every launch ends in
+    cudaError_t sticky = cudaSuccess;           ///< what every call but a launch ends in
     int calls = 0;                              ///< but launches
     int asked_for_shared = 0, asked_for_clusters = 0, launched = 0, refused = 0;
 

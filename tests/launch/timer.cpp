@@ -88,3 +88,18 @@ TEST_CASE_METHOD(timed_plan, "A stream that is captured has no times, and the lo
     CHECK(said[0].find("catena: no times: ") == 0);
     CHECK(said[0].find("captured") != std::string::npos);
 }
+
+TEST_CASE_METHOD(fresh_runtime, "A clock of a GPU fails with what CUDA says", "[timer]") {
+    const cuda_clock clock;
+    cudaEvent_t event{};
+    REQUIRE(clock.create(event).ok());
+    const auto said = [](const status& s) {
+        CHECK(s.code == status_code::device_error);
+        return std::string(s.message);
+    };
+    runtime.sticky = cudaErrorIllegalAddress;
+    CHECK(said(clock.record(event, nullptr)).find("asking whether a stream is captured") !=
+          std::string::npos);
+    double us = 0;
+    CHECK(said(clock.between(event, event, us)).find("waiting for an event") != std::string::npos);
+}

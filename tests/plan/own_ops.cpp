@@ -118,6 +118,13 @@ struct own_case {
 
 }  // namespace
 
+TEST_CASE("of a node that computes no op of the list there is no call", "[own]") {
+    own_case c;
+    CHECK(ops.of(c.g[c.leaky]).function == own_function(2));
+    c.put(c.leaky, 0, 0);
+    CHECK(ops.of(c.g[c.leaky]).function == gate_function::none);
+}
+
 TEST_CASE("an engine's own ops are a stage of a row, a function and a part of an epilogue",
           "[own]") {
     for (const std::int64_t columns : {1, 40}) {

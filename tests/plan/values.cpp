@@ -2,6 +2,7 @@
 #include "catena/plan/detail/verify/routing_values.hpp"
 #include "catena/plan/detail/verify/value.hpp"
 #include "catena_test/catch.hpp"
+#include "catena_test/graph_builder.hpp"
 
 using namespace catena::proof;
 
@@ -31,4 +32,22 @@ TEST_CASE("a value that is masked depends on the number, the rows, the ids and b
     CHECK(own != masked(0, a, c, 4, 8));
     CHECK(own != masked(0, a, b, 5, 8));
     CHECK(own != masked(0, a, b, 4, 9));
+}
+
+TEST_CASE("the value of a node that no op of routing is, or of other shapes, is opaque",
+          "[verify]") {
+    using catena::format, catena::op;
+    catena_test::graph_builder g;
+    const auto rows = g.input(format::f32, {4, 2, 3}), ids = g.input(format::i32, {2, 3});
+    const auto filled = g.node(op::fill, format::f32, {4, 8, 3}, {});
+    const auto written = g.node(op::set_rows, format::f32, {4, 8, 3}, {rows, ids, filled});
+    const auto sum = g.add(rows, rows);
+    const value opaque = single(9);
+    const auto value_of = [&](catena_test::id node) {
+        return routing_value(g.view(), g[node], opaque, [](int slot) { return slot == 0 ? a : b; });
+    };
+    CHECK(value_of(written) == masked(0, a, b, 4, 8));
+    CHECK(value_of(sum) == opaque);
+    g[ids].type = format::i64;
+    CHECK(value_of(written) == opaque);
 }

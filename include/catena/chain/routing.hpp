@@ -38,10 +38,4 @@ struct routing_numbers {
     std::int32_t groups = 1, groups_chosen = 1;  ///< groups have equally many experts
 };
 
-inline bool operator==(const routing_numbers& a, const routing_numbers& b) {
-    return a.score == b.score && a.soft_max_chosen == b.soft_max_chosen &&
-           a.normalized == b.normalized && a.least == b.least && a.scale == b.scale &&
-           a.chosen == b.chosen && a.groups == b.groups && a.groups_chosen == b.groups_chosen;
-}
-
 }  // namespace CATENA_NAMESPACE

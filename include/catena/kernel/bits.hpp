@@ -6,14 +6,9 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-/// Bit i of the low four bits of `bits` becomes bit `at` of byte i; bits around it are anything.
-/// 1 <= at <= 7. A product with four powers of two, 2^7 apart: four bits never overlap.
-CATENA_FN constexpr unsigned spread_bits(unsigned bits, int at) {
-    return (bits & 15u) * (0x204081u << at);
-}
-
-/// spread_bits for nibble `i` of a word, with `at` 4 or above. Where i is known when compiled,
-/// since N words are made at a time, two of them share a shift.
+/// Bit j of nibble `i` of a word becomes bit `at` of byte j; bits around it are anything.
+/// 4 <= at <= 7. A product with four powers of two, 2^7 apart: four bits never overlap. Where i is
+/// known when compiled, since N words are made at a time, two of them share a shift.
 template <int N>
 CATENA_FN constexpr unsigned spread_nth(unsigned word, int i, int at) {
     const int upper = N > 1 ? i % 2 * 4 : 0;

@@ -14,13 +14,6 @@ namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int quad = 4;  ///< neighboring elements that a thread owns
 
-/// A quad as a call takes it.
-struct real_quad {
-    real v[quad];
-};
-
-CATENA_FN real_quad as_value(const real (&v)[quad]) { return {{v[0], v[1], v[2], v[3]}}; }
-
 /// A thread's share of a quantized block.
 struct quantized_quad {
     real d;      ///< scale of the block

@@ -13,7 +13,7 @@ namespace CATENA_NAMESPACE {
 inline std::string_view measured_on(const table& t) {
     for (int i = 0; i < t.row_count; ++i)
         if (t.rows[i].evidence.kind == provenance_kind::measured) return t.rows[i].evidence.gpu;
-    return {};
+    return "";
 }
 
 /// Leaves out the medians of a table whose device is another GPU than they are of. The cost model

@@ -83,8 +83,6 @@ constexpr skeleton skeleton_of(const product_problem& p) { return p.needs.kind; 
 /// What one launch is asked for: a row_problem or a product_problem.
 using problem = by_skeleton<row_problem, product_problem>;
 
-/// The norm rows of a row step.
-constexpr std::int64_t rows_of(const row_problem& p) { return p.rows; }
 /// The weight rows of all members.
 constexpr std::int64_t rows_of(const product_problem& p) {
     std::int64_t rows = 0;

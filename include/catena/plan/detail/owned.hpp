@@ -11,7 +11,6 @@ namespace CATENA_NAMESPACE::detail {
 struct owned {
     owned() = default;
     owned(const owned&) {}
-    owned& operator=(const owned&) { return *this; }
 
     mutable std::atomic<int> owners{1};
 };
