@@ -52,6 +52,16 @@ TEST_CASE("arithmetic rounds once, keeps subnormals and signed zeros, and makes 
     }
 }
 
+TEST_CASE("a value changes in place as by the operator of two values") {
+    real v{3};
+    v += real{5};
+    CHECK(v.v == 8);
+    v -= real{2};
+    CHECK(v.v == 6);
+    v *= real{-0.5f};
+    CHECK(v.v == -3);
+}
+
 TEST_CASE("fma rounds once") {
     CHECK(fma(real{3}, real{5}, real{-15}).v == 0);
     const real a = from_bits(0x3f800001u);  // 1 + 2^-23: its square has a tail that a product loses

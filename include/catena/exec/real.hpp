@@ -186,6 +186,10 @@ inline real sqrt(real a) { return detail::finished(detail::root_of(a.v)); }
 
 #endif
 
+CATENA_FN real& operator+=(real& a, real b) { return a = a + b; }
+CATENA_FN real& operator-=(real& a, real b) { return a = a - b; }
+CATENA_FN real& operator*=(real& a, real b) { return a = a * b; }
+
 /// Nearest, ties to even.
 CATENA_FN real from_int(int i) {
 #if defined(__CUDA_ARCH__)
