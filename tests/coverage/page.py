@@ -43,21 +43,27 @@ def figures(sources):
 
 
 def told_reasons():
-    told = {}
+    """{source: reason}"""
+    told, reason = {}, ""
     for line in REASONS.read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            source, _, reason = line.partition(": ")
-            told[source] = reason
+        if line.startswith(" "):
+            told[line.strip()] = reason
+        elif not line.startswith("#"):
+            reason = line
     return told
 
 
 def left_out(sources, told):
-    """The sources with a reason, those with most lines first."""
-    some = sorted((one for one in sources if one["filename"] in told),
-                  key=lambda one: (one["line_covered"] - one["line_total"], one["filename"]))
-    return table(["source", "lines", "not run", "why"],
-                 [[f"`{one['filename'].removeprefix('include/catena/')}`", str(one["line_total"]),
-                   str(one["line_total"] - one["line_covered"]), told[one["filename"]]] for one in some])
+    """The sources of each reason, the reason with most lines first."""
+    of = defaultdict(list)
+    for one in sources:
+        if one["filename"] in told:
+            of[told[one["filename"]]].append(one)
+    rows = [(sum(one["line_total"] - one["line_covered"] for one in some), reason,
+             ", ".join(f"`{one['filename'].removeprefix('include/catena/')}`" for one in some))
+            for reason, some in of.items()]
+    return table(["what counts as not run", "lines", "sources"],
+                 [[reason, str(lines), some] for lines, reason, some in sorted(rows, reverse=True)])
 
 
 def run_of_today():
