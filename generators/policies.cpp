@@ -397,7 +397,9 @@ std::string objection(const arch& target, const row& r) {
             return "a warpgroup multiplies 128 columns, or 64 of fp8";
     }
     if (cluster_of(p) > target.cluster_blocks)
-        return "a cluster has " + std::to_string(target.cluster_blocks) + " blocks at most here";
+        return target.cluster_blocks == 1
+                   ? std::string("there are no clusters here")
+                   : "a cluster has at most " + std::to_string(target.cluster_blocks) + " blocks";
     const std::int64_t shared =
         shared_bytes(r.computes, p, 256, columns, r.computes.product().epilogue);
     if (shared > target.shared_per_block)

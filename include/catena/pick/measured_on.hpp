@@ -28,7 +28,7 @@ inline void keep_own_medians(table& t) {
                       "%.60s%sthe medians of %s are of another GPU (%.45s), so the cost model "
                       "decides: tune on %.45s",
                       before.message, *before.message == '\0' ? "" : "; ", t.target->name,
-                      gpu.data(), t.device->gpu);
+                      gpu.empty() ? "not named" : gpu.data(), t.device->gpu);
 }
 
 }  // namespace CATENA_NAMESPACE
