@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace catena;
-using namespace catena::generator;
+using namespace catena::evidence;
 
 namespace {
 
