@@ -397,9 +397,8 @@ std::string objection(const arch& target, const row& r) {
             return "a warpgroup multiplies 128 columns, or 64 of fp8";
     }
     if (cluster_of(p) > target.cluster_blocks)
-        return target.cluster_blocks == 1
-                   ? std::string("there are no clusters here")
-                   : "a cluster has at most " + std::to_string(target.cluster_blocks) + " blocks";
+        return "the blocks of a cluster are at most " + std::to_string(target.cluster_blocks) +
+               " here";
     const std::int64_t shared =
         shared_bytes(r.computes, p, 256, columns, r.computes.product().epilogue);
     if (shared > target.shared_per_block)

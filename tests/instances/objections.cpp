@@ -126,7 +126,7 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
           "a band is shared by 2, 4 or 8 blocks, and not by 3");
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8; }) == "");
     CHECK(said("sm_80", [](matvec_policy& p) { p.cluster = 2, p.copy = copy_method::async; }) ==
-          "there are no clusters here");
+          "the blocks of a cluster are at most 1 here");
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8, p.columns = 2; }) ==
           "blocks share a band of one column that another launch quantized");
     const auto split = [](matvec_policy& p) {
