@@ -132,10 +132,11 @@ constexpr void each_plain_output(Args& a, Visit visit) {
 }
 
 /// The outputs whose scales lie apart.
+using scaled_address_field = scaled_output row_args::*;
 struct scaled_output_field {
     format type;
     const char* name;  ///< name of the field
-    scaled_output row_args::*to;
+    scaled_address_field to;
     row_address_field scale = nullptr;  ///< the one scale that is given for it; null: none is
     const char* scale_name = "";        ///< name of that field
 };
