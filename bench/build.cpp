@@ -2,7 +2,7 @@
 // code, file by file. It fails where what decode steps use takes more than its budget. All budgets
 // are in docs/kernels/compiled.md.
 #include "families.hpp"
-#include "files.hpp"
+#include "text_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -46,7 +46,7 @@ void write_json(const std::string& file, const char* arch, int jobs,
                                  {"kernels", f.family.rows.size()},
                                  {"seconds", f.result.seconds},
                                  {"sass_bytes", f.result.sass_bytes}});
-    generator::write_text(file, root.dump(1) + "\n");
+    tool::write_text(file, root.dump(1) + "\n");
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ int main(int argc, char** argv) try {
     if (!log_file.empty()) {
         std::string said;
         for (const compiled_family& f : files) said += f.result.said;
-        generator::write_text(log_file, said);
+        tool::write_text(log_file, said);
     }
     total decode, all;
     std::printf("| file of %-16s | kernels | seconds | kB SASS | each   |\n|---|---|---|---|---|\n",

@@ -17,6 +17,7 @@ namespace catena::bench {
 
 namespace {
 
+using namespace catena::evidence;
 using namespace catena::generator;
 
 std::vector<compiled_family> families_of(const arch& target, const std::set<std::string>& only) {

@@ -13,18 +13,18 @@ namespace catena::bench {
 
 struct compiled_family {
     generator::family_rows family;
-    generator::compiled_file result;
+    evidence::compiled_file result;
 };
 
-/// How a family becomes machine code: generator::compile, or generator::assemble, which spares what
+/// How a family becomes machine code: evidence::compile, or evidence::assemble, which spares what
 /// the build has compiled.
-using make_family = generator::compiled_file (*)(const std::string& nvcc, const arch& target,
-                                                 const std::string& family,
-                                                 const std::string& scratch);
-generator::compiled_file compile_family(const std::string& nvcc, const arch& target,
+using make_family = evidence::compiled_file (*)(const std::string& nvcc, const arch& target,
+                                                const std::string& family,
+                                                const std::string& scratch);
+evidence::compiled_file compile_family(const std::string& nvcc, const arch& target,
+                                       const std::string& family, const std::string& scratch);
+evidence::compiled_file assemble_family(const std::string& nvcc, const arch& target,
                                         const std::string& family, const std::string& scratch);
-generator::compiled_file assemble_family(const std::string& nvcc, const arch& target,
-                                         const std::string& family, const std::string& scratch);
 
 /// Makes the families of an arch's set, in the order of its rows, `jobs` at a time, with a line of
 /// progress for each. `only`: no others; empty: all. Throws with nvcc's words where it refuses one,

@@ -1,8 +1,8 @@
 // bench_static: evidence about the speed of an arch's instances that needs no GPU, read off the
 // machine code that nvcc makes of them. Exit code 1: an instance does not do what its policy says.
-#include "evidence.hpp"
 #include "families.hpp"
-#include "files.hpp"
+#include "instance_evidence.hpp"
+#include "text_file.hpp"
 #include "today.hpp"
 
 #include <CLI/CLI.hpp>
@@ -15,8 +15,7 @@
 namespace {
 
 using namespace catena;
-using namespace catena::generator;
-using bench::instance_evidence;
+using namespace catena::evidence;
 
 void print(const std::vector<instance_evidence>& all, const arch& target) {
     std::printf(
@@ -27,7 +26,7 @@ void print(const std::vector<instance_evidence>& all, const arch& target) {
         "half of them integer. "
         "Predicted times: of one column and as many rows; by the instructions and the stalls "
         "of the whole\nway of a stage, and by a usual number of instructions for a byte.\n\n",
-        target.name, bench::evidence_k, target.gpu, bench::issued_per_byte(target));
+        target.name, evidence_k, target.gpu, issued_per_byte(target));
     std::printf("%9s %9s %7s %7s %5s %5s %5s %8s %8s %6s %6s %8s %8s  %s\n", "registers", "blocks",
                 "load16", "cp.async", "bulk", "mma", "dp4a", "per byte", "integer", "stage",
                 "cycles", "counted", "by bytes", "instance");
@@ -59,11 +58,14 @@ void print(const std::vector<instance_evidence>& all, const arch& target) {
 }
 
 nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const arch& target) {
-    nlohmann::ordered_json root{
-        {"arch", target.name},         {"evidence", "compiled, not measured"},
-        {"cuda", CATENA_CUDA_VERSION}, {"date", bench::today()},
-        {"gpu", target.gpu},           {"issued_per_byte", bench::issued_per_byte(target)},
-        {"k", bench::evidence_k},      {"instances", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json root{{"arch", target.name},
+                                {"evidence", "compiled, not measured"},
+                                {"cuda", CATENA_CUDA_VERSION},
+                                {"date", bench::today()},
+                                {"gpu", target.gpu},
+                                {"issued_per_byte", issued_per_byte(target)},
+                                {"k", evidence_k},
+                                {"instances", nlohmann::ordered_json::array()}};
     for (const instance_evidence& e : all) {
         nlohmann::ordered_json one{{"name", e.name},
                                    {"sass_bytes", e.sass_bytes},
@@ -128,12 +130,12 @@ int main(int argc, char** argv) try {
         const std::vector<compiled_kernel> kernels = parse_ptxas(f.result.said);
         const std::vector<sass_function> code = read_sass(f.result.cubin, *target);
         for (const row& r : f.family.rows) {
-            all.push_back(bench::evidence_of(r, *target, kernels, code));
+            all.push_back(evidence_of(r, *target, kernels, code));
             sound = sound && all.back().faults.empty();
         }
     }
     print(all, *target);
-    if (!json_file.empty()) write_text(json_file, as_json(all, *target).dump(1) + "\n");
+    if (!json_file.empty()) tool::write_text(json_file, as_json(all, *target).dump(1) + "\n");
     return sound ? 0 : 1;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_static: %s\n", error.what());

@@ -1,9 +1,9 @@
 #include "code_cost.hpp"
 
-#include "files.hpp"
 #include "registers.hpp"
 #include "render_cuda.hpp"
 #include "render_set.hpp"
+#include "text_file.hpp"
 
 #include "catena/pick/name.hpp"
 
@@ -37,16 +37,16 @@ class scratch_folder {
 };
 
 /// nvcc on a file with the rows of `set`, all of one skeleton.
-compiled_file compiled(const instance_set& set, skeleton kind, device_compiler by,
-                       const std::filesystem::path& scratch) {
+evidence::compiled_file compiled(const instance_set& set, skeleton kind, device_compiler by,
+                                 const std::filesystem::path& scratch) {
     const scratch_folder folder(scratch);
     const rendered_file header = computations_header({set}, by.names);
     const rendered_file source = kernels_cu(set, kind, by.names);
-    write_text(folder / header.path, header.content);
-    write_text(folder / source.path, source.content);
+    tool::write_text(folder / header.path, header.content);
+    tool::write_text(folder / source.path, source.content);
     by.includes.push_back(folder / "include");
     const std::string path = (folder / source.path).string();
-    return compile(by.nvcc, *set.target, by.includes, path, path);
+    return evidence::compile(by.nvcc, *set.target, by.includes, path, path);
 }
 
 instance_set set_of(const arch& target, const std::vector<row>& rows) {
@@ -55,13 +55,13 @@ instance_set set_of(const arch& target, const std::vector<row>& rows) {
 
 }  // namespace
 
-compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
-                            const std::filesystem::path& scratch) {
+evidence::compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
+                                      const std::filesystem::path& scratch) {
     return compiled(set_of(target, {r}), r.computes.kind(), by, scratch);
 }
 
 std::string symbol_alone(const arch& target, const row& r, const naming& names) {
-    return symbol(r, target) + names.symbols;
+    return evidence::symbol(r, target) + names.symbols;
 }
 
 code_costs code_costs_of(const arch& target, const std::vector<row>& rows,
@@ -79,7 +79,7 @@ code_costs code_costs_of(const arch& target, const std::vector<row>& rows,
         for (std::size_t i = next++; i < rows.size(); i = next++) try {
                 if (const std::lock_guard<std::mutex> lock(guard); progress)
                     progress(done, static_cast<int>(rows.size()), row_name(rows[i], target.name));
-                const compiled_file made =
+                const evidence::compiled_file made =
                     compile_alone(target, rows[i], by, scratch / std::to_string(i));
                 out.rows[i] = {made.sass_bytes,
                                std::max(0.0, made.seconds - out.empty_file_seconds)};

@@ -35,8 +35,8 @@ struct device_compiler {
 
 /// Compiles a row of `target` alone, whatever catalogue it is of. What nvcc reads lies in the
 /// folder `scratch`, which is removed. Throws as compile does.
-compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
-                            const std::filesystem::path& scratch);
+evidence::compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
+                                      const std::filesystem::path& scratch);
 
 /// The symbol of the kernel that this makes.
 std::string symbol_alone(const arch& target, const row& r, const naming& names);

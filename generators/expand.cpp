@@ -112,7 +112,7 @@ std::vector<computation> computations_of(const catalogue& all) {
 }
 
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const records_by_name& records, const tunings& measured,
+                                 const evidence::records_by_name& records, const tunings& measured,
                                  const engine_records& engine) {
     std::vector<instance_set> sets;
     for (const arch& target : arch_registry) {

@@ -3,6 +3,7 @@
 
 #include "catalogue_of.hpp"
 #include "policy_change.hpp"
+#include "registers.hpp"
 
 #include "catena/pick/measured_file.hpp"
 #include "catena/pick/row.hpp"
@@ -31,17 +32,6 @@ struct instance_set {
 /// must outlive the sets.
 using engine_records = std::map<std::string, measured_file>;
 
-/// What is on record of a compiled row.
-struct row_record {
-    int registers = 0;  ///< of a thread, as ptxas reported
-    warp_codes code = {};
-
-    friend bool operator==(const row_record& a, const row_record& b) {
-        return a.registers == b.registers && a.code == b.code;
-    }
-};
-using records_by_name = std::map<std::string, row_record>;  ///< the rows' names
-
 /// The computations that the chains' launches need, without those that another one serves by
 /// switching parts off.
 std::vector<computation> computations_of(const catalogue& all);
@@ -54,8 +44,8 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
 
 /// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const records_by_name& records, const tunings& measured = {},
-                                 const engine_records& engine = {});
+                                 const evidence::records_by_name& records,
+                                 const tunings& measured = {}, const engine_records& engine = {});
 
 /// The rows of `set` for which `kept` is true, with what the set says of them.
 instance_set part_of(const instance_set& set, const std::vector<bool>& kept);

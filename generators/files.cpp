@@ -1,44 +1,19 @@
 #include "files.hpp"
 
+#include "text_file.hpp"
+
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <stdexcept>
 
 namespace catena::generator {
 
 namespace fs = std::filesystem;
-
-std::string read_text(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (fs::is_directory(path) || (!in && fs::exists(path)))
-        throw std::runtime_error(path.string() + " cannot be read: name a file that you may read");
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-void write_text(const fs::path& path, const std::string& content) {
-    if (path.has_parent_path()) fs::create_directories(path.parent_path());
-    const fs::path beside = path.string() + ".new";
-    {
-        std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-        out << content;
-        out.flush();
-        if (!out) {
-            std::error_code ignored;
-            fs::remove(beside, ignored);
-            throw std::runtime_error("cannot write " + beside.string() +
-                                     ": check the folder's permissions and the space left");
-        }
-    }
-    fs::rename(beside, path);
-}
 
 std::vector<difference> compare(const std::vector<rendered_file>& files, const fs::path& root) {
     std::vector<difference> found;
     for (const rendered_file& file : files) {
         if (!fs::exists(root / file.path))
             found.push_back({difference::kind::missing, file.path});
-        else if (read_text(root / file.path) != file.content)
+        else if (tool::read_text(root / file.path) != file.content)
             found.push_back({difference::kind::changed, file.path});
     }
     const auto rendered = [&](const std::string& path) {
@@ -49,7 +24,8 @@ std::vector<difference> compare(const std::vector<rendered_file>& files, const f
         if (!fs::exists(root / top)) continue;
         for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / top)) {
             const std::string path = entry.path().lexically_relative(root).generic_string();
-            if (entry.is_regular_file() && !rendered(path) && is_stamped(read_text(entry.path())))
+            if (entry.is_regular_file() && !rendered(path) &&
+                is_stamped(tool::read_text(entry.path())))
                 found.push_back({difference::kind::stale, path});
         }
     }
@@ -67,7 +43,7 @@ std::vector<difference> update(const std::vector<rendered_file>& files, const fs
         }
         const auto file = std::find_if(files.begin(), files.end(),
                                        [&](const rendered_file& f) { return f.path == d.path; });
-        write_text(root / d.path, file->content);
+        tool::write_text(root / d.path, file->content);
     }
     return found;
 }

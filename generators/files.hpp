@@ -26,11 +26,4 @@ std::vector<difference> update(const std::vector<rendered_file>& files,
 
 std::string sentence(const difference& d);
 
-/// A file's content, or an empty string when there is none. Throws where something is there that
-/// cannot be read.
-std::string read_text(const std::filesystem::path& path);
-
-/// Writes beside `path`, then renames.
-void write_text(const std::filesystem::path& path, const std::string& content);
-
 }  // namespace catena::generator

@@ -4,6 +4,7 @@
 #include "files.hpp"
 #include "registers.hpp"
 #include "render.hpp"
+#include "text_file.hpp"
 #include "tuning.hpp"
 
 #include <CLI/CLI.hpp>
@@ -14,7 +15,9 @@
 
 namespace {
 
+using namespace catena::evidence;
 using namespace catena::generator;
+using catena::tool::read_text, catena::tool::write_text;
 
 /// Takes over what ptxas reported. A log need not cover every arch or row.
 records_by_name record_registers(const std::filesystem::path& root, const std::string& log) {
@@ -24,10 +27,11 @@ records_by_name record_registers(const std::filesystem::path& root, const std::s
         throw std::runtime_error(log + " names no kernel: give the output of nvcc -Xptxas -v");
     records_by_name known = read_registers(root);
     for (const instance_set& set : expand(computations_of(catena_catalogue()), {}, tuned)) {
-        const records_by_name measured = records_of(set, kernels);
+        const records_by_name measured = records_of(*set.target, set.rows, kernels);
         if (measured.empty()) continue;
         for (const auto& [name, record] : measured) known[name] = record;
-        write_text(root / registers_path(*set.target), registers_text(set, known));
+        write_text(root / registers_path(*set.target),
+                   registers_text(*set.target, set.rows, known));
         std::printf("%s: %zu rows\n", registers_path(*set.target).c_str(), measured.size());
     }
     return known;

@@ -1,8 +1,8 @@
 #include "generate_set.hpp"
 
 #include "budget.hpp"
-#include "files.hpp"
 #include "render_set.hpp"
+#include "text_file.hpp"
 #include "tuning.hpp"
 
 #include <CLI/CLI.hpp>
@@ -98,8 +98,8 @@ int generate_set(const char* name, const catalogue& all, policy_change change, i
         for (instance_set& set : sets) keep_within_budget(set, all, asked, graphs);
     for (const rendered_file& file : render_set(name, all, sets))
         if (!std::filesystem::exists(asked.out / file.path) ||
-            read_text(asked.out / file.path) != file.content)
-            write_text(asked.out / file.path, file.content);
+            tool::read_text(asked.out / file.path) != file.content)
+            tool::write_text(asked.out / file.path, file.content);
     for (const instance_set& set : sets)
         std::printf("%s: %zu rows of %s, %zu chains\n", name, set.rows.size(), set.target->name,
                     all.chains.size());

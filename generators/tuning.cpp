@@ -1,10 +1,10 @@
 #include "tuning.hpp"
 
 #include "fields.hpp"
-#include "files.hpp"
 #include "nesting.hpp"
 #include "policies.hpp"
 #include "simplicity.hpp"
+#include "text_file.hpp"
 
 #include "catena/pick/measured.hpp"
 
@@ -164,7 +164,7 @@ std::string tuning_path(const arch& target) {
 tunings read_tunings(const std::filesystem::path& root) {
     tunings out;
     for (const arch& target : arch_registry) {
-        const std::string text = read_text(root / tuning_path(target));
+        const std::string text = tool::read_text(root / tuning_path(target));
         if (!text.empty())
             out[target.name] =
                 std::make_shared<const tuning>(parse_tuning(text, tuning_path(target)));
@@ -181,7 +181,7 @@ tunings read_own_tunings(const std::filesystem::path& folder) {
         if (target == nullptr || target->compute_capability == 0)
             throw std::runtime_error(file + " is called like no arch: a record is called such as " +
                                      "sm_90.json");
-        tuning t = parse_tuning(read_text(file), file);
+        tuning t = parse_tuning(tool::read_text(file), file);
         if (t.arch != name)
             throw std::runtime_error(file + " was measured on " + t.on.gpu + ", which is " +
                                      t.arch + ": call it " + t.arch +

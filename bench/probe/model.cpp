@@ -36,12 +36,12 @@ int main() {
     print("memory_latency_us", "us", memory_latency_us, {0.3, 0.7});
     print("loaded_latency_us", "us", loaded_latency_us, {0.8, 1.5});
     print("l2_speedup", "times", l2_speedup, about(l2_speedup));
-    const auto stall = [](const char* name, catena::generator::sass_kind kind) {
-        const double cycles = catena::generator::latency_of(kind);
+    const auto stall = [](const char* name, catena::evidence::sass_kind kind) {
+        const double cycles = catena::evidence::latency_of(kind);
         print(name, "cycles", cycles, {0.8 * cycles, 1.2 * cycles});
     };
-    stall("shared_cycles", catena::generator::sass_kind::memory);
-    stall("shared_16_cycles", catena::generator::sass_kind::load16);
-    stall("mma_cycles", catena::generator::sass_kind::mma);
+    stall("shared_cycles", catena::evidence::sass_kind::memory);
+    stall("shared_16_cycles", catena::evidence::sass_kind::load16);
+    stall("mma_cycles", catena::evidence::sass_kind::mma);
     print("cluster_us", "us", cluster_us, about(cluster_us));
 }

@@ -31,8 +31,8 @@ class Catena(ConanFile):
         self.version = re.search(r"project\(catena VERSION ([0-9.]+)", project)[1]
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "instances/*", "generators/*", "measure/*",
-                        "tools/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "instances/*", "evidence/*", "generators/*",
+                        "measure/*", "tools/*"):
             copy(self, pattern, src=self._root, dst=self.export_sources_folder)
 
     def requirements(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""page.py SUMMARY: how many lines of the headers and of the generator the tests run, as docs/reliability.md has it.
+"""page.py SUMMARY: how many lines of the headers, of evidence and of the generator the tests run, as docs/reliability.md has it.
 
 SUMMARY is gcovr's summary in JSON. A source of which less than 95 % of the lines ran has a reason in reasons.txt. The exit
 code is 1 if it has none, or if less than 95 % of all lines ran.

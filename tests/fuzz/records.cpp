@@ -15,6 +15,7 @@
 
 namespace {
 
+using namespace catena::evidence;
 using namespace catena::generator;
 
 template <class Read>

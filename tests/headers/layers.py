@@ -12,7 +12,7 @@ planning = [f"plan/{name}.hpp" for name in ("counters", "step", "explain", "obse
 planning += [f"plan/detail/{name}" for name in ("switches.hpp", "order", "find", "draft", "result")] + ["plan"]
 library = ["config.hpp", "bits.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", *planning,
            "launch", "engine", "runtime.hpp", "planning.hpp", "catena.hpp", "instances"]
-programs = ["tools/predict", "tools/text", "tools/shape", "generators", "measure", "tools/json", "tools/measured", "tools/tune", "tools/catena", "bench"]
+programs = ["tools/predict", "tools/text", "tools/shape", "evidence", "generators", "measure", "tools/json", "tools/measured", "tools/tune", "tools/catena", "bench"]
 layers = [f"include/catena/{name}" for name in library] + programs
 sources = {".hpp", ".cpp", ".cuh", ".cu"}
 include = re.compile(r'\s*#\s*include "([^"]+)"')
@@ -25,7 +25,7 @@ def layer_of(path):
 
 
 root = Path(sys.argv[1])
-files = sorted(p.relative_to(root).as_posix() for top in ("include/catena", "generators", "measure", "tools", "bench")
+files = sorted(p.relative_to(root).as_posix() for top in ("include/catena", "evidence", "generators", "measure", "tools", "bench")
                for p in (root / top).rglob("*") if p.suffix in sources)
 named = {}  # what targets find by name alone: their own folder and those of the layers they link
 for file in files:

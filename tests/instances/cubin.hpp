@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 struct sass_words {
     std::uint64_t low, high;
@@ -48,4 +48,4 @@ inline std::string cubin_of(const std::vector<function_words>& functions) {
                        sections.size() * sizeof(Elf64_Shdr));
 }
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

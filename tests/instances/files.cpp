@@ -4,6 +4,7 @@
 #include "catena_catalogue.hpp"
 #include "expand.hpp"
 #include "registers.hpp"
+#include "text_file.hpp"
 
 #include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
@@ -15,7 +16,9 @@
 #include <filesystem>
 #include <string>
 
+using namespace catena::evidence;
 using namespace catena::generator;
+using catena::tool::read_text, catena::tool::write_text;
 namespace fs = std::filesystem;
 
 namespace {

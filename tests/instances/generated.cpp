@@ -18,6 +18,7 @@
 #include <map>
 #include <string>
 
+using namespace catena::evidence;
 using namespace catena::generator;
 
 namespace {

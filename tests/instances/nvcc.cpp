@@ -5,8 +5,8 @@
 #include "code_cost.hpp"
 #include "cubin.hpp"
 #include "expand.hpp"
-#include "files.hpp"
 #include "generate_set.hpp"
+#include "text_file.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -18,8 +18,10 @@
 #include <vector>
 
 using namespace catena;
+using namespace catena::evidence;
 using namespace catena::generator;
 using Catch::Matchers::Contains;
+using catena::tool::write_text;
 namespace fs = std::filesystem;
 
 namespace {

@@ -4,11 +4,11 @@
 // issues. What the build has compiled, it has kept in BUILD/compiled; ptxas is run on what it has
 // as PTX; the rest is compiled. The words go to LOG.
 #include "catena_catalogue.hpp"
-#include "files.hpp"
 #include "nvcc.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
 #include "sass.hpp"
+#include "text_file.hpp"
 #include "tuning.hpp"
 #include "warp_code.hpp"
 
@@ -27,6 +27,7 @@
 namespace {
 
 using namespace catena;
+using namespace catena::evidence;
 using namespace catena::generator;
 
 /// Every fault of a compiled row, as a sentence.
@@ -62,7 +63,7 @@ std::string words(const std::string& family, const instance_set& set, const std:
     const std::filesystem::path kept = build / "compiled" / target.name;
     const bool matvec = family.compare(0, 6, "matvec") == 0;
     if (!matvec && std::filesystem::exists(kept / (family + ".cu")))
-        return read_text(kept / (family + ".cu"));
+        return tool::read_text(kept / (family + ".cu"));
     std::printf("compiling %s of %s\n", family.c_str(), target.name);
     std::fflush(stdout);
     const compiled_file compiled =
@@ -101,7 +102,7 @@ int main(int argc, char** argv) try {
             if (!whole && compiled.count(f) == 0)
                 throw std::runtime_error(f + " is no family of " + target->name);
         const std::vector<compiled_kernel> kernels = parse_ptxas(log);
-        const records_by_name now = records_of(set, kernels);
+        const records_by_name now = records_of(*target, set.rows, kernels);
         for (const row& r : set.rows) {
             if (compiled.count(family(r.computes)) == 0) continue;
             const std::string name = row_name(r, target->name);
@@ -109,7 +110,7 @@ int main(int argc, char** argv) try {
             if (now.count(name) != 0 && lacks_counts(r, now.at(name).code))
                 complaints += name +
                               " has a format without a way that fills a stage and multiplies one: "
-                              "see generators/warp_code.cpp\n";
+                              "see evidence/warp_code.cpp\n";
             const auto on_record = known.find(name);
             const row_record was = on_record == known.end() ? row_record{} : on_record->second;
             if (now.count(name) == 0 || now.at(name) == was) continue;
@@ -126,7 +127,7 @@ int main(int argc, char** argv) try {
         complaints +=
             "a group of a warpgroup's multiplications is taken apart: " + std::string(argv[4]) +
             "\n";
-    write_text(argv[4], log);
+    tool::write_text(argv[4], log);
     std::printf("%s", complaints.c_str());
     if (off_record) std::printf("to put them on record: generate --registers %s\n", argv[4]);
     return complaints.empty() ? 0 : 1;

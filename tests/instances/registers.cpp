@@ -1,7 +1,8 @@
 // What ptxas says, and the record of it.
 #include "registers.hpp"
 #include "catena_catalogue.hpp"
-#include "files.hpp"
+#include "expand.hpp"
+#include "text_file.hpp"
 
 #include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
@@ -9,7 +10,9 @@
 #include <unistd.h>
 #include <filesystem>
 
+using namespace catena::evidence;
 using namespace catena::generator;
+using catena::tool::write_text;
 
 namespace {
 constexpr catena::warp_codes one_format{{{235, 622, 55, 456, 146, 310}, {}}};
@@ -65,7 +68,7 @@ TEST_CASE("A record is read back as it was written, and rows pick it up by name"
     const std::string third = catena::row_name(set.rows[5], set.target->name);
     const records_by_name written{
         {name, {77, one_format}}, {next, {78, two_formats}}, {third, {32, {}}}};
-    write_text(root / registers_path(*set.target), registers_text(set, written));
+    write_text(root / registers_path(*set.target), registers_text(*set.target, set.rows, written));
     const records_by_name known = read_registers(root);
     CHECK(known == written);
     const std::vector<catena::row> rows = expand(computations, known).back().rows;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::generator {
+namespace catena::evidence {
 namespace {
 
 constexpr sass_words load_16_bytes{0x0000000404047981, 0x000ea2000c1e9d00},
@@ -89,4 +89,4 @@ TEST_CASE("An instruction that is not known is named with its function and its b
 }
 
 }  // namespace
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 inline void add(sass_function& f, sass_kind kind) {
     f.code.push_back({.at = static_cast<std::uint32_t>(16 * f.code.size()),
@@ -28,4 +28,4 @@ inline void branch(sass_function& f, std::size_t from, std::size_t to, bool alwa
     f.code[from].target = static_cast<std::uint32_t>(16 * to);
 }
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

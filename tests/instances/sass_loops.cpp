@@ -4,7 +4,7 @@
 
 #include "catena_test/catch.hpp"
 
-namespace catena::generator {
+namespace catena::evidence {
 namespace {
 
 using enum sass_kind;
@@ -56,4 +56,4 @@ TEST_CASE("Two loops with the same first instruction are one", "[sass]") {
 }
 
 }  // namespace
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -6,7 +6,7 @@
 #include "catena_test/catch.hpp"
 
 using namespace catena;
-using namespace catena::generator;
+using namespace catena::evidence;
 
 namespace {
 

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["docs", "examples", "tools", "bench", "measure", "scripts", "cmake", "include", "generators",
+FOLDERS = ["docs", "examples", "tools", "bench", "measure", "scripts", "cmake", "include", "evidence", "generators",
            "integrations", "packaging", "tests"]
 FILES = ["*.md", "CITATION.cff", "CMakeLists.txt"]
 # "catalogue" and "dialogue" are spelled so in America too.

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$1"
 [[ "$(clang-format --version 2>&1 || true)" = *"version 14."* ]] || { echo "needs clang-format 14"; exit 77; }
-mapfile -t files < <(find include generators measure tools tests bench examples integrations -type f \( -name '*.[ch]pp' -o -name '*.cu*' \) \
+mapfile -t files < <(find include evidence generators measure tools tests bench examples integrations -type f \( -name '*.[ch]pp' -o -name '*.cu*' \) \
     -exec grep -L "^// Generated from" {} +)
 [ ${#files[@]} -gt 50 ]
 clang-format --dry-run -Werror "${files[@]}" || { echo "run: clang-format -i on these files"; exit 1; }

@@ -2,7 +2,7 @@
 set -euo pipefail
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{scripts,cmake,include,instances,integrations,measure,build/gpu/instances/sm_90,generators,tools,tests,bench/probe,bin,build/gpu/bin,"a caller"}
+mkdir -p "$root"/{scripts,cmake,include,instances,integrations,measure,build/gpu/instances/sm_90,evidence,generators,tools,tests,bench/probe,bin,build/gpu/bin,"a caller"}
 cp "$1/scripts/gpu-check" "$root/scripts"
 touch "$root/CMakeLists.txt" "$root"/build/gpu/instances/sm_90/{one,two}.cu
 cd "$root"

@@ -2,7 +2,7 @@
 # that marks unfinished work.
 set -euo pipefail
 cd "$1"
-mapfile -t files < <(find CMakeLists.txt cmake include generators measure tools tests bench examples integrations scripts -type f \
+mapfile -t files < <(find CMakeLists.txt cmake include evidence generators measure tools tests bench examples integrations scripts -type f \
     \( -name '*.[ch]pp' -o -name '*.cu*' -o -name '*.cmake' -o -name 'CMakeLists.txt' -o -path 'scripts/*' \))
 [ ${#files[@]} -gt 50 ]
 bad=$(

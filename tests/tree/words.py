@@ -14,7 +14,7 @@ from pathlib import Path
 root = Path(sys.argv[1])
 pages = sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "integrations").rglob("*.md")])
 headers = sorted([*(root / "include").rglob("*.hpp"), *(root / "include").rglob("*.cuh")])
-folders = ("include", "generators", "measure", "tools", "bench", "examples", "integrations", "tests", "cmake")
+folders = ("include", "evidence", "generators", "measure", "tools", "bench", "examples", "integrations", "tests", "cmake")
 sources = sorted(file for folder in folders for kind in ("*.hpp", "*.cpp", "*.cuh", "*.cu", "*.py", "*.cmake", "CMakeLists.txt")
                  for file in (root / folder).rglob(kind) if file.is_file())
 assert len(pages) > 10 and len(headers) > 100 and len(sources) > 400, "the files of ROOT are not those of Catena"

@@ -11,6 +11,7 @@
 #include <string>
 
 using namespace catena;
+using namespace catena::evidence;
 using namespace catena::generator;
 
 TEST_CASE("nvcc makes one kernel of a candidate, with the symbol of its row") {

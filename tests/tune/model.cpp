@@ -15,6 +15,7 @@
 #include <cmath>
 
 using namespace catena;
+using namespace catena::evidence;
 using namespace catena::generator;
 using namespace catena::tune;
 

@@ -1,10 +1,10 @@
 // The record of a tuner: written and read again, and what the generator makes of it.
 #include "catena_catalogue.hpp"
 #include "fields.hpp"
-#include "files.hpp"
 #include "policies.hpp"
 #include "render.hpp"
 #include "simplicity.hpp"
+#include "text_file.hpp"
 #include "tuning.hpp"
 
 #include "catena/match/pattern.hpp"
@@ -356,7 +356,7 @@ struct record_folder {
     /// What is said of the folder with this record alone, as a file of this name.
     std::string refusal(const std::string& file, const tuning& t) const {
         std::filesystem::remove_all(path);
-        write_text(path / file, tuning_text(t));
+        tool::write_text(path / file, tuning_text(t));
         try {
             read_own_tunings(path);
         } catch (const std::runtime_error& e) {

@@ -6,12 +6,12 @@
 #include "tables.hpp"
 
 #include "cuda.hpp"
-#include "files.hpp"
 #include "json/bytes.hpp"
 #include "model.hpp"
 #include "nearest.hpp"
 #include "registers.hpp"
 #include "simulated.hpp"
+#include "text_file.hpp"
 #include "tuner.hpp"
 #include "walks.hpp"
 
@@ -180,7 +180,7 @@ std::vector<row> rows_as_timed(const arch& target, const std::string& registers)
     const table listed = table_for(target.name);
     std::vector<row> rows(listed.rows, listed.rows + listed.row_count);
     if (registers.empty()) return rows;
-    const generator::records_by_name timed = generator::read_register_file(registers);
+    const evidence::records_by_name timed = evidence::read_register_file(registers);
     bool any = false;
     for (row& r : rows) {
         const auto at = timed.find(row_name(r, target.name));
@@ -304,7 +304,7 @@ int tune_now(const tune_options& o) {
     if (shapes.empty())
         throw failure("the graphs ask for no launch of the chains and formats named");
     generator::tuning t = tune::blank(target, set, shapes, on->who(), o.within);
-    if (const std::string earlier = o.resume ? generator::read_text(out) : ""; !earlier.empty())
+    if (const std::string earlier = o.resume ? read_text(out) : ""; !earlier.empty())
         tune::resume(t, generator::parse_tuning(earlier, out), out);
 
     listen_for_interrupts();

@@ -50,7 +50,7 @@ bool cuda_kernels::need(const std::vector<row>& rows, const std::function<double
                 const std::lock_guard<std::mutex> lock(guard_);
                 kernels_[row_name(missing[at], target_.name)] = std::move(made);
                 longest_s_ = std::max(longest_s_, before - seconds_left());
-            } catch (const generator::interrupted&) {
+            } catch (const evidence::interrupted&) {
                 interrupted = true;
             }
         }
@@ -65,9 +65,9 @@ bool cuda_kernels::need(const std::vector<row>& rows, const std::function<double
 
 kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
     kernel out;
-    const generator::compiled_file file =
+    const evidence::compiled_file file =
         generator::compile_alone(target_, r, how_.compiler, scratch);
-    for (const generator::compiled_kernel& k : generator::parse_ptxas(file.said)) {
+    for (const evidence::compiled_kernel& k : evidence::parse_ptxas(file.said)) {
         out.registers = k.registers;
         if (k.spilled_bytes > 0)
             out.fault = "it spills " + std::to_string(k.spilled_bytes) + " bytes";
@@ -86,7 +86,7 @@ kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
         e != cudaSuccess)
         out.fault = std::string("its kernel is not found: ") + cudaGetErrorString(e);
     return out;
-} catch (const generator::interrupted&) {
+} catch (const evidence::interrupted&) {
     throw;
 } catch (const std::runtime_error& e) {
     return {nullptr, 0, std::string(e.what()).substr(0, 400)};

@@ -1,5 +1,5 @@
 // What a matvec's machine code costs a warp: counted, if the row is on record
-// (generators/warp_code.hpp), and else a usual number.
+// (evidence/warp_code.hpp), and else a usual number.
 #pragma once
 
 #include "catena/pick/cost/terms.hpp"

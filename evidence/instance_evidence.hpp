@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::bench {
+namespace catena::evidence {
 
 /// Lengths of rows and columns for which shared memory is counted; and rows for which a time is
 /// predicted, of one column.
@@ -45,7 +45,7 @@ double issued_per_byte(const arch& target);
 
 /// `kernels` and `code`: of the file that the row is compiled in.
 instance_evidence evidence_of(const row& r, const arch& target,
-                              const std::vector<generator::compiled_kernel>& kernels,
-                              const std::vector<generator::sass_function>& code);
+                              const std::vector<compiled_kernel>& kernels,
+                              const std::vector<sass_function>& code);
 
-}  // namespace catena::bench
+}  // namespace catena::evidence

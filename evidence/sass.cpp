@@ -8,7 +8,7 @@
 #include <functional>
 #include <stdexcept>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 namespace {
 
@@ -178,7 +178,7 @@ sass_instruction decode(const std::string& cubin, std::uint64_t from, std::uint3
         if (known == std::end(opcodes)) {
             char text[80];
             std::snprintf(text, sizeof text,
-                          " has opcode 0x%03x at byte 0x%x: name it in generators/sass.cpp", code,
+                          " has opcode 0x%03x at byte 0x%x: name it in evidence/sass.cpp", code,
                           byte);
             throw std::runtime_error(function + text);
         }
@@ -231,4 +231,4 @@ std::int64_t sass_bytes(const std::string& cubin) {
     return bytes;
 }
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

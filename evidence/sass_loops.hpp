@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 /// Where a warp goes on behind an instruction: the indexes of up to two others.
 struct sass_ways {
@@ -40,4 +40,4 @@ std::vector<sass_loop> loops_of(const sass_function& f);
 /// Those with an instruction of this kind that hold no other such loop.
 std::vector<sass_loop> innermost_loops(const sass_function& f, sass_kind kind);
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -2,7 +2,7 @@
 
 #include "catena/pick/name.hpp"
 
-#include "files.hpp"
+#include "text_file.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <system_error>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 namespace {
 
@@ -97,12 +97,13 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log) {
     return found;
 }
 
-records_by_name records_of(const instance_set& set, const std::vector<compiled_kernel>& kernels) {
+records_by_name records_of(const arch& target, const std::vector<row>& rows,
+                           const std::vector<compiled_kernel>& kernels) {
     records_by_name out;
-    for (const row& r : set.rows) {
-        const std::string wanted = symbol(r, *set.target);
+    for (const row& r : rows) {
+        const std::string wanted = symbol(r, target);
         for (const compiled_kernel& k : kernels)
-            if (k.symbol == wanted) out[row_name(r, set.target->name)] = {k.registers, k.code};
+            if (k.symbol == wanted) out[row_name(r, target.name)] = {k.registers, k.code};
     }
     return out;
 }
@@ -113,7 +114,7 @@ std::string registers_path(const arch& target) {
 
 records_by_name read_register_file(const std::filesystem::path& file) {
     records_by_name known;
-    std::istringstream lines(read_text(file));
+    std::istringstream lines(tool::read_text(file));
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;
@@ -139,14 +140,15 @@ records_by_name read_registers(const std::filesystem::path& root) {
     return known;
 }
 
-std::string registers_text(const instance_set& set, const records_by_name& known) {
+std::string registers_text(const arch& target, const std::vector<row>& rows,
+                           const records_by_name& known) {
     std::string out = "# Registers of a thread, as ptxas reports them for " +
-                      std::string(set.target->name) +
+                      std::string(target.name) +
                       ". Behind them, of a matvec: what a warp takes for\n# a stage "
                       "(issues, cycles), for the results of a group of rows, and what of a "
                       "stage is its product's.\n# Written by generate --registers LOG.\n";
-    for (const row& r : set.rows) {
-        const std::string name = row_name(r, set.target->name);
+    for (const row& r : rows) {
+        const std::string name = row_name(r, target.name);
         const auto at = known.find(name);
         if (at == known.end()) continue;
         out +=
@@ -155,4 +157,4 @@ std::string registers_text(const instance_set& set, const records_by_name& known
     return out;
 }
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -1,7 +1,7 @@
 #include "nvcc.hpp"
 
-#include "files.hpp"
 #include "sass.hpp"
+#include "text_file.hpp"
 
 #include <sys/wait.h>
 
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 namespace {
 
@@ -35,15 +35,15 @@ compiled_file run(const std::string& nvcc, const arch& target, const std::string
                                 "' 2>&1; code=$?; times > '" + times + "'; exit $code";
     compiled_file out;
     const int code = std::system(command.c_str());
-    out.said = read_text(log);
-    out.seconds = children_seconds(read_text(times));
+    out.said = tool::read_text(log);
+    out.seconds = children_seconds(tool::read_text(times));
     std::filesystem::remove(log);
     std::filesystem::remove(times);
     if ((WIFSIGNALED(code) && WTERMSIG(code) == SIGINT) ||
         (WIFEXITED(code) && WEXITSTATUS(code) == 128 + SIGINT))
         throw interrupted("nvcc was interrupted at " + source);
     if (code != 0) throw std::runtime_error("nvcc refuses " + source + ":\n" + out.said);
-    out.cubin = read_text(cubin);
+    out.cubin = tool::read_text(cubin);
     out.sass_bytes = sass_bytes(out.cubin);
     std::filesystem::remove(cubin);
     return out;
@@ -80,4 +80,4 @@ compiled_file assemble(const std::string& nvcc, const arch& target,
     return compile(nvcc, target, includes, kernel_source(target, family), scratch);
 }
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 struct compiled_file {
     std::string said;    ///< with ptxas -v
@@ -39,4 +39,4 @@ compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::vector<std::filesystem::path>& includes,
                        const std::string& family, const std::string& scratch);
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 namespace {
 
@@ -332,4 +332,4 @@ warp_codes warp_code_of(const row& r, const sass_function& f) {
     return out;
 }
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 /// What an instruction is to a kernel that streams weights.
 enum class sass_kind : std::uint8_t {
@@ -58,4 +58,4 @@ std::vector<sass_function> read_sass(const std::string& cubin, const arch& targe
 /// Bytes of machine code of all kernels and functions.
 std::int64_t sass_bytes(const std::string& cubin);
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

@@ -1,4 +1,4 @@
-#include "evidence.hpp"
+#include "instance_evidence.hpp"
 
 #include "sass_loops.hpp"
 #include "warp_code.hpp"
@@ -8,11 +8,9 @@
 
 #include <algorithm>
 
-namespace catena::bench {
+namespace catena::evidence {
 
 namespace {
-
-using namespace catena::generator;
 
 /// Values of K that a warp multiplies in a pass, of each of its rows: a step of the inner product,
 /// and a group of it where groups are a loop.
@@ -160,4 +158,4 @@ instance_evidence evidence_of(const row& r, const arch& target,
     return e;
 }
 
-}  // namespace catena::bench
+}  // namespace catena::evidence

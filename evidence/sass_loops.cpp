@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace catena::generator {
+namespace catena::evidence {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::vector<sass_loop> innermost_loops(const sass_function& f, sass_kind kind) {
     return out;
 }
 
-}  // namespace catena::generator
+}  // namespace catena::evidence

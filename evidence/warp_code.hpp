@@ -7,7 +7,7 @@
 
 #include "catena/pick/row.hpp"
 
-namespace catena::generator {
+namespace catena::evidence {
 
 /// `f`: the code of a row. Nothing where `r` is no matvec, or no loop fills and multiplies.
 warp_codes warp_code_of(const row& r, const sass_function& f);
@@ -16,4 +16,4 @@ warp_codes warp_code_of(const row& r, const sass_function& f);
 /// of L1 on an H100, by published microbenchmarks; the same is assumed of all archs.
 int latency_of(sass_kind kind);
 
-}  // namespace catena::generator
+}  // namespace catena::evidence
