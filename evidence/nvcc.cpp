@@ -14,6 +14,8 @@ namespace catena::evidence {
 
 namespace {
 
+const std::filesystem::path build = std::filesystem::path(CATENA_KERNEL_SOURCES).parent_path();
+
 /// User and system time of a shell's children, from what its builtin `times` prints: theirs are in
 /// the second line.
 double children_seconds(const std::string& times) {
@@ -60,6 +62,10 @@ std::string kernel_source(const arch& target, const std::string& family) {
     return source;
 }
 
+std::string kept_words(const arch& target, const std::string& family) {
+    return tool::read_text(build / "compiled" / target.name / (family + ".cu"));
+}
+
 compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::vector<std::filesystem::path>& includes, const std::string& source,
                       const std::string& scratch) {
@@ -72,7 +78,6 @@ compiled_file compile(const std::string& nvcc, const arch& target,
 compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::vector<std::filesystem::path>& includes,
                        const std::string& family, const std::string& scratch) {
-    const std::filesystem::path build = std::filesystem::path(CATENA_KERNEL_SOURCES).parent_path();
     for (const char* folder : {"compiled", "tests/ptx"})
         if (const auto ptx = build / folder / target.name / (family + ".ptx");
             std::filesystem::exists(ptx))

@@ -26,6 +26,9 @@ struct interrupted : std::runtime_error {
 /// The source of a family of the set of `target`, which the build wrote. Throws where it did not.
 std::string kernel_source(const arch& target, const std::string& family);
 
+/// What ptxas said of a family when the build compiled it; empty if the build has not kept it.
+std::string kept_words(const arch& target, const std::string& family);
+
 /// Compiles a source of kernels for `target` to a cubin; headers are those in the folders
 /// `includes`, scratch files lie beside `scratch` and are removed. Throws with nvcc's words when it
 /// refuses, `interrupted` when it could not say.

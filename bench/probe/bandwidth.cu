@@ -2,7 +2,9 @@
 // and how much of that a short one reaches.
 #include "probe.cuh"
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 /// The sum keeps the loads alive; it is stored only for one value in 2^32.
 __global__ void read(const uint4* from, std::size_t n, unsigned* rarely) {
@@ -30,20 +32,25 @@ double read_us(const buffer& arena, std::size_t bytes, int places, int launches)
                      launches);
 }
 
-int main() {
-    return run("probe_bandwidth", [] {
-        const buffer arena(std::size_t{1} << 30);
-        check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
-        const double l2 = device_says(cudaDevAttrL2CacheSize);
-        for (const std::size_t mb : {1, 2, 5, 10, 20, 30, 60, 100, 200, 1000}) {
-            const std::size_t bytes = mb * 1000 * 1000 / 16 * 16;
-            const int sets = static_cast<int>(arena.bytes() / bytes);
-            const int launches = std::max(4, catena::bench::rotation(double(bytes), l2));
-            std::printf("{\"what\": \"read\", \"bytes\": %zu, \"us\": %.3f}\n", bytes,
-                        read_us(arena, bytes, sets, launches));
-        }
-        constexpr std::size_t of_l2 = 20 * 1000 * 1000;
-        std::printf("{\"what\": \"read of L2\", \"bytes\": %zu, \"us\": %.3f}\n", of_l2,
-                    read_us(arena, of_l2, 1, 20));
-    });
+void measure_bandwidth() {
+    const buffer arena(std::size_t{1} << 30);
+    check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
+    const double l2 = device_says(cudaDevAttrL2CacheSize);
+    for (const std::size_t mb : {1, 2, 5, 10, 20, 30, 60, 100, 200, 1000}) {
+        const std::size_t bytes = mb * 1000 * 1000 / 16 * 16;
+        const int sets = static_cast<int>(arena.bytes() / bytes);
+        const int launches = std::max(4, bench::rotation(double(bytes), l2));
+        std::printf("{\"what\": \"read\", \"bytes\": %zu, \"us\": %.3f}\n", bytes,
+                    read_us(arena, bytes, sets, launches));
+    }
+    constexpr std::size_t of_l2 = 20 * 1000 * 1000;
+    std::printf("{\"what\": \"read of L2\", \"bytes\": %zu, \"us\": %.3f}\n", of_l2,
+                read_us(arena, of_l2, 1, 20));
 }
+
+const registered here{"bandwidth", "Times of launches that read so many bytes which are not in L2",
+                      measure_bandwidth};
+
+}  // namespace
+
+}  // namespace catena::probe

@@ -4,7 +4,9 @@
 
 #include "catena/launch/prepare.cuh"
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 template <int Number>
 __global__ void count(int* to) {
@@ -16,7 +18,7 @@ void measure(bool prepare) {
     const shared_value<int> result;
     const auto* kernel = reinterpret_cast<const void*>(count<Number>);
     if (prepare)
-        if (const catena::status s = catena::prepare_cuda(kernel, {}, 0); !s.ok())
+        if (const status s = prepare_cuda(kernel, {}, 0); !s.ok())
             throw std::runtime_error(s.message);
     cudaStream_t stream = nullptr;
     cudaGraph_t graph = nullptr;
@@ -39,10 +41,15 @@ void measure(bool prepare) {
         result.get() == Number ? "true" : "false");
 }
 
-int main() {
-    return run("probe_capture", [] {
-        check(cudaFree(nullptr), "making a context");
-        measure<1>(true);
-        measure<2>(false);
-    });
+void measure_capture() {
+    check(cudaFree(nullptr), "making a context");
+    measure<1>(true);
+    measure<2>(false);
 }
+
+const registered here{"capture", "The first launch of a kernel within a capture, prepared and not",
+                      measure_capture};
+
+}  // namespace
+
+}  // namespace catena::probe

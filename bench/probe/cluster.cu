@@ -2,7 +2,9 @@
 // barriers that order memory, and relaxed ones.
 #include "probe.cuh"
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 constexpr unsigned blocks = 4;
 
@@ -58,10 +60,15 @@ void measure(bool cluster) {
         cluster ? blocks : 1, Relaxed ? "true" : "false", us, of_one);
 }
 
-int main() {
-    return run("probe_cluster", [] {
-        measure<false>(false);
-        measure<false>(true);
-        measure<true>(true);
-    });
+void measure_cluster() {
+    measure<false>(false);
+    measure<false>(true);
+    measure<true>(true);
 }
+
+const registered here{"cluster", "What it costs that four blocks are a cluster and meet",
+                      measure_cluster};
+
+}  // namespace
+
+}  // namespace catena::probe

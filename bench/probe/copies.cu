@@ -5,7 +5,9 @@
 
 #include <cuda/ptx>
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 constexpr int warps = 2, stages = 4;
 enum class way { one_lane, lanes_16, cp_async };
@@ -101,15 +103,21 @@ void measure(const buffer& arena, int bytes, int in_flight) {
         double(cycles.get()) / rows);
 }
 
-int main() {
-    return run("probe_copies", [] {
-        const buffer arena((std::size_t{1} << 20) * std::size_t(warps * sms()));
-        check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
-        for (const int bytes : {288, 576, 1152, 2304, 4608})
-            for (const int in_flight : {8, 16, 32, 64, 128}) {
-                measure<way::one_lane>(arena, bytes, in_flight * 1024);
-                measure<way::lanes_16>(arena, bytes, in_flight * 1024);
-                measure<way::cp_async>(arena, bytes, in_flight * 1024);
-            }
-    });
+void measure_copies() {
+    const buffer arena((std::size_t{1} << 20) * std::size_t(warps * sms()));
+    check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
+    for (const int bytes : {288, 576, 1152, 2304, 4608})
+        for (const int in_flight : {8, 16, 32, 64, 128}) {
+            measure<way::one_lane>(arena, bytes, in_flight * 1024);
+            measure<way::lanes_16>(arena, bytes, in_flight * 1024);
+            measure<way::cp_async>(arena, bytes, in_flight * 1024);
+        }
 }
+
+const registered here{"copies",
+                      "Copies of short rows into shared memory: bandwidth, and cycles to issue one",
+                      measure_copies};
+
+}  // namespace
+
+}  // namespace catena::probe

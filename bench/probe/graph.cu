@@ -3,7 +3,9 @@
 // or all for every kernel.
 #include "probe.cuh"
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 constexpr int launches = 100;
 constexpr std::size_t weights = 5 * 1000 * 1000 / 16;  // vectors of a matvec
@@ -75,33 +77,39 @@ double us_of(const std::vector<kernel>& kernels, bool early, const buffer& arena
                      launches);
 }
 
-int main() {
-    return run("probe_graph", [] {
-        const buffer arena(launches * weights * 16), x(sizeof(float) * 4096);
-        check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
-        check(cudaMemset(x.data(), 0, x.bytes()), "filling memory");
-        check(cudaFuncSetAttribute(matvec, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   int(shared_bytes)),
-              "asking for shared memory");
-        for (const int carve_out :
-             {int(cudaSharedmemCarveoutDefault), int(cudaSharedmemCarveoutMaxShared)}) {
-            for (const kernel k : {empty, row_step, matvec})
-                check(cudaFuncSetAttribute(k, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                           carve_out),
-                      "setting the carve-out");
-            for (const bool early : {false, true}) {
-                const auto print = [&](const char* of, const std::vector<kernel>& kernels) {
-                    std::printf(
-                        "{\"what\": \"graph\", \"of\": \"%s\", \"programmatic\": %s, "
-                        "\"carve_out\": %d, \"bytes\": %zu, \"us\": %.3f}\n",
-                        of, early ? "true" : "false", carve_out,
-                        kernels[0] == matvec ? weights * 16 : 0,
-                        us_of(kernels, early, arena, reinterpret_cast<float*>(x.data())));
-                };
-                print("empty", {empty});
-                print("matvec", {matvec});
-                print("matvec and row step", {matvec, row_step});
-            }
+void measure_graph() {
+    const buffer arena(launches * weights * 16), x(sizeof(float) * 4096);
+    check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
+    check(cudaMemset(x.data(), 0, x.bytes()), "filling memory");
+    check(cudaFuncSetAttribute(matvec, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               int(shared_bytes)),
+          "asking for shared memory");
+    for (const int carve_out :
+         {int(cudaSharedmemCarveoutDefault), int(cudaSharedmemCarveoutMaxShared)}) {
+        for (const kernel k : {empty, row_step, matvec})
+            check(
+                cudaFuncSetAttribute(k, cudaFuncAttributePreferredSharedMemoryCarveout, carve_out),
+                "setting the carve-out");
+        for (const bool early : {false, true}) {
+            const auto print = [&](const char* of, const std::vector<kernel>& kernels) {
+                std::printf(
+                    "{\"what\": \"graph\", \"of\": \"%s\", \"programmatic\": %s, "
+                    "\"carve_out\": %d, \"bytes\": %zu, \"us\": %.3f}\n",
+                    of, early ? "true" : "false", carve_out,
+                    kernels[0] == matvec ? weights * 16 : 0,
+                    us_of(kernels, early, arena, reinterpret_cast<float*>(x.data())));
+            };
+            print("empty", {empty});
+            print("matvec", {matvec});
+            print("matvec and row step", {matvec, row_step});
         }
-    });
+    }
 }
+
+const registered here{"graph",
+                      "A hundred launches in a CUDA graph, with programmatic launch and without",
+                      measure_graph};
+
+}  // namespace
+
+}  // namespace catena::probe

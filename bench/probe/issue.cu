@@ -2,7 +2,9 @@
 // integer, half of them of floats, eight chains that do not wait for each other.
 #include "probe.cuh"
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 constexpr int turns = 512, pairs_of_turn = 64;
 
@@ -24,16 +26,20 @@ __global__ void issue(long long* cycles, unsigned* rarely) {
     if ((x[0] ^ x[1] ^ x[2] ^ x[3]) == 0x9e3779b9u && f[0] + f[1] + f[2] + f[3] == 42) *rarely = 1;
 }
 
-int main() {
-    return run("probe_issue", [] {
-        for (const int warps : {1, 2, 4, 8, 16, 32}) {
-            const shared_value<long long> cycles;
-            const shared_value<unsigned> rarely;
-            for (int i = 0; i < 2; ++i)  // the second one has its code in the caches
-                issue<<<1, unsigned(32 * warps)>>>(cycles.device(), rarely.device());
-            const double instructions = 32.0 * warps * turns * pairs_of_turn * 2;
-            std::printf("{\"what\": \"issue\", \"warps\": %d, \"per_cycle\": %.2f}\n", warps,
-                        instructions / double(cycles.get()));
-        }
-    });
+void measure_issue() {
+    for (const int warps : {1, 2, 4, 8, 16, 32}) {
+        const shared_value<long long> cycles;
+        const shared_value<unsigned> rarely;
+        for (int i = 0; i < 2; ++i)  // the second one has its code in the caches
+            issue<<<1, unsigned(32 * warps)>>>(cycles.device(), rarely.device());
+        const double instructions = 32.0 * warps * turns * pairs_of_turn * 2;
+        std::printf("{\"what\": \"issue\", \"warps\": %d, \"per_cycle\": %.2f}\n", warps,
+                    instructions / double(cycles.get()));
+    }
 }
+
+const registered here{"issue", "Instructions that an SM issues in a cycle", measure_issue};
+
+}  // namespace
+
+}  // namespace catena::probe

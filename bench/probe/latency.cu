@@ -2,7 +2,9 @@
 // memory while all SMs read with so many bytes on their way.
 #include "probe.cuh"
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 constexpr unsigned line = 128 / sizeof(unsigned);
 
@@ -60,38 +62,44 @@ __global__ void beside_readers(const unsigned* at, int steps, const uint4* from,
     atomicAdd(&to->streamed, read);
 }
 
-int main() {
-    return run("probe_latency", [] {
-        constexpr unsigned lines = 1u << 22, lines_in_l2 = 1u << 16;
-        constexpr int steps = 2048;
-        const buffer ring(std::size_t{lines} * line * sizeof(unsigned));
-        auto* at = reinterpret_cast<unsigned*>(ring.data());
-        const shared_value<found> to;
+void measure_latency() {
+    constexpr unsigned lines = 1u << 22, lines_in_l2 = 1u << 16;
+    constexpr int steps = 2048;
+    const buffer ring(std::size_t{lines} * line * sizeof(unsigned));
+    auto* at = reinterpret_cast<unsigned*>(ring.data());
+    const shared_value<found> to;
 
-        link<<<1024, 256>>>(at, lines);
-        alone<<<1, 1>>>(at, steps, to.device());
-        std::printf("{\"what\": \"latency\", \"of\": \"memory\", \"us\": %.4f}\n", to.get().us);
+    link<<<1024, 256>>>(at, lines);
+    alone<<<1, 1>>>(at, steps, to.device());
+    std::printf("{\"what\": \"latency\", \"of\": \"memory\", \"us\": %.4f}\n", to.get().us);
 
-        const buffer arena(std::size_t{1} << 30);
-        check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
-        const std::size_t n = arena.bytes() / sizeof(uint4);
-        for (const int threads : {256, 512, 1024}) {
-            const shared_value<found> loaded;
-            const shared_value<int> done;
-            beside_readers<<<unsigned(sms()), unsigned(threads)>>>(
-                at, steps, reinterpret_cast<const uint4*>(arena.data()), n, done.device(),
-                loaded.device());
-            const found f = loaded.get();
-            std::printf(
-                "{\"what\": \"latency\", \"of\": \"busy memory\", \"in_flight_per_sm\": %d, "
-                "\"us\": %.4f, \"bytes_per_us\": %.0f}\n",
-                threads * 64, f.us, f.streamed / (f.us * steps));
-        }
+    const buffer arena(std::size_t{1} << 30);
+    check(cudaMemset(arena.data(), 0x5a, arena.bytes()), "filling memory");
+    const std::size_t n = arena.bytes() / sizeof(uint4);
+    for (const int threads : {256, 512, 1024}) {
+        const shared_value<found> loaded;
+        const shared_value<int> done;
+        beside_readers<<<unsigned(sms()), unsigned(threads)>>>(
+            at, steps, reinterpret_cast<const uint4*>(arena.data()), n, done.device(),
+            loaded.device());
+        const found f = loaded.get();
+        std::printf(
+            "{\"what\": \"latency\", \"of\": \"busy memory\", \"in_flight_per_sm\": %d, "
+            "\"us\": %.4f, \"bytes_per_us\": %.0f}\n",
+            threads * 64, f.us, f.streamed / (f.us * steps));
+    }
 
-        link<<<1024, 256>>>(at, lines_in_l2);
-        const shared_value<found> warm;
-        alone<<<1, 1>>>(at, lines_in_l2, warm.device());
-        alone<<<1, 1>>>(at, steps, warm.device());
-        std::printf("{\"what\": \"latency\", \"of\": \"L2\", \"us\": %.4f}\n", warm.get().us);
-    });
+    link<<<1024, 256>>>(at, lines_in_l2);
+    const shared_value<found> warm;
+    alone<<<1, 1>>>(at, lines_in_l2, warm.device());
+    alone<<<1, 1>>>(at, steps, warm.device());
+    std::printf("{\"what\": \"latency\", \"of\": \"L2\", \"us\": %.4f}\n", warm.get().us);
 }
+
+const registered here{"latency",
+                      "How long a load takes: of L2, of memory, and of memory that is busy",
+                      measure_latency};
+
+}  // namespace
+
+}  // namespace catena::probe

@@ -1,12 +1,11 @@
-// What the programs of this folder share. Each of them measures one thing on device 0 and prints a
-// line of JSON for each of its settings. They are for compute capability 9.0.
+// What the probes in CUDA share. They are for compute capability 9.0.
 #pragma once
 
 #include "measure.hpp"
+#include "registered.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <vector>
 
 namespace catena::probe {
@@ -58,18 +57,5 @@ class shared_value {
   private:
     T* at_ = nullptr;
 };
-
-/// What `main` of each program is: an error is one sentence, and exit code 1.
-template <class Measure>
-int run(const char* name, Measure measure) {
-    try {
-        measure();
-        check(cudaDeviceSynchronize(), "waiting for the device");
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s: %s\n", name, error.what());
-        return 1;
-    }
-}
 
 }  // namespace catena::probe

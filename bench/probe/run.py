@@ -22,7 +22,7 @@ import report
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [f"{weights},4096,{k},{columns}" for k in (4096, 14336) for weights in ("q4_K", "mxfp4") for columns in (1, 2, 8)]
 COUNTED = [case for case in CASES if ",4096,4096," in case]
-PROGRAMS = ("bandwidth", "latency", "issue", "stalls", "copies", "graph", "cluster", "wgmma", "capture")
+PROBES = ("bandwidth", "latency", "issue", "stalls", "copies", "graph", "cluster", "wgmma", "capture")
 STALLS = ("long_scoreboard", "short_scoreboard", "barrier", "wait", "math_pipe_throttle", "mio_throttle", "lg_throttle",
           "not_selected")
 COUNTERS = ("smsp__inst_executed.sum", "sm__warps_active.avg.per_cycle_active", "gpu__time_duration.sum",
@@ -74,7 +74,7 @@ class Run:
         return text
 
     def lines(self, name):
-        return [json.loads(line) for line in self.said(name, [self.bin / f"probe_{name}"]).splitlines()]
+        return [json.loads(line) for line in self.said(name, [self.bin / "probe", name]).splitlines()]
 
     def matmul(self, case):
         weights = case.split(",")[0]  # rows of sets of formats have no kernels in this build
@@ -120,7 +120,7 @@ def family_of(row):
     return "_".join(words[:2]) if words[0] in ("matvec", "matmul") else f"row_{words[0]}"
 
 
-def program(name):
+def probe(name):
     return Step(name, 15, lambda run: run.lines(name))
 
 
@@ -129,7 +129,7 @@ def steps_of(what, build):
     if what == "measure":
         return [Step("model", 15, lambda run: run.lines("model")),
                 *(Step(f"matmul {case}", 10, lambda run, case=case: run.matmul(case)) for case in CASES),
-                *map(program, PROGRAMS),
+                *map(probe, PROBES),
                 *(Step(f"counters {case}", 15, lambda run, case=case: run.counters(case)) for case in COUNTED)]
     families = sorted(file.stem for file in build.glob("instances/sm_90/*.cu"))
     return [Step("device tests", 60, Run.device_tests),

@@ -2,7 +2,9 @@
 // 8-bit integers whose sums the next one adds to.
 #include "probe.cuh"
 
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 constexpr int steps = 512;
 
@@ -46,17 +48,22 @@ __global__ void wait(found* to) {
     to->mma = clock64() - begin;
 }
 
-int main() {
-    return run("probe_stalls", [] {
-        const shared_value<found> to;
-        for (int i = 0; i < 2; ++i) wait<<<1, 32>>>(to.device());  // the first one loads its code
-        const found f = to.get();
-        const auto print = [](const char* of, long long cycles) {
-            std::printf("{\"what\": \"stall\", \"of\": \"%s\", \"cycles\": %.1f}\n", of,
-                        double(cycles) / steps);
-        };
-        print("shared memory, 4 bytes", f.word);
-        print("shared memory, 16 bytes", f.vector);
-        print("mma", f.mma);
-    });
+void measure_stalls() {
+    const shared_value<found> to;
+    for (int i = 0; i < 2; ++i) wait<<<1, 32>>>(to.device());  // the first one loads its code
+    const found f = to.get();
+    const auto print = [](const char* of, long long cycles) {
+        std::printf("{\"what\": \"stall\", \"of\": \"%s\", \"cycles\": %.1f}\n", of,
+                    double(cycles) / steps);
+    };
+    print("shared memory, 4 bytes", f.word);
+    print("shared memory, 16 bytes", f.vector);
+    print("mma", f.mma);
 }
+
+const registered here{"stalls", "Cycles that a warp waits for shared memory and for an mma",
+                      measure_stalls};
+
+}  // namespace
+
+}  // namespace catena::probe

@@ -5,8 +5,9 @@
 
 #include "catena/exec/cuda.cuh"
 
-using namespace catena;
-using namespace catena::probe;
+namespace catena::probe {
+
+namespace {
 
 constexpr int steps = 256, tile_bytes = (64 + 128) * exec::swizzled_row_bytes;
 
@@ -63,13 +64,17 @@ void measure(const buffer& from) {
                 Fence ? "true" : "false", Copies ? "true" : "false", double(cycles.get()) / steps);
 }
 
-int main() {
-    return run("probe_wgmma", [] {
-        const buffer from(std::size_t{steps} * tile_bytes);
-        check(cudaMemset(from.data(), 0x5a, from.bytes()), "filling memory");
-        measure<false, false>(from);
-        measure<true, false>(from);
-        measure<false, true>(from);
-        measure<true, true>(from);
-    });
+void measure_wgmma() {
+    const buffer from(std::size_t{steps} * tile_bytes);
+    check(cudaMemset(from.data(), 0x5a, from.bytes()), "filling memory");
+    measure<false, false>(from);
+    measure<true, false>(from);
+    measure<false, true>(from);
+    measure<true, true>(from);
 }
+
+const registered here{"wgmma", "Cycles of one step of a warpgroup's multiplication", measure_wgmma};
+
+}  // namespace
+
+}  // namespace catena::probe

@@ -1,4 +1,4 @@
-"""predicted_test.py PROGRAM: what bench_predicted writes is a record of every chain and layer, marked as predicted."""
+"""predicted_test.py PROGRAM: what `bench_static predicted` writes is a record of every chain and layer, marked as predicted."""
 import os
 import subprocess
 import sys
@@ -22,7 +22,7 @@ class Predicted(unittest.TestCase):
         self.folder.cleanup()
 
     def run_it(self):
-        return subprocess.run([PROGRAM, "--columns", "1", "--out", self.path], text=True, capture_output=True, check=False)
+        return subprocess.run([PROGRAM, "predicted", "--columns", "1", "--out", self.path], text=True, capture_output=True, check=False)
 
     def test_every_case_has_a_time_that_no_launch_of_its_own_beats(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)

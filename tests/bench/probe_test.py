@@ -1,6 +1,6 @@
-"""probe_test ROOT MODEL CATENA: the probe of scripts/gpu-check, rehearsed without a GPU. The constants come from the real
+"""probe_test ROOT PROBE CATENA: the probe of scripts/gpu-check, rehearsed without a GPU. The constants come from the real
 program on the tests' CUDA runtime, and the matmuls from the real command on the host executor, whose predicted times
-stand for measured ones. What programs in CUDA say is made up here; no number of it was ever measured."""
+stand for measured ones. What probes in CUDA say is made up here; no number of it was ever measured."""
 import contextlib
 import io
 import json
@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-ROOT, MODEL, CATENA = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+ROOT, PROBE, CATENA = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "bench/probe"))
 import run
@@ -38,7 +38,7 @@ def graph(node=1.2):
 
 
 def lines():
-    """As each program would print them if the model were right: 3 TB/s, a node of 1.2 us, a first latency of 1 us."""
+    """As each probe would print them if the model were right: 3 TB/s, a node of 1.2 us, a first latency of 1 us."""
     def reads(size):
         return {"what": "read", "bytes": size, "us": 1.2 + 1 + size / 3e6}
     return {
@@ -73,11 +73,11 @@ class Probe(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name)
         self.out, self.build, self.path = self.root / "out", self.root / "build", self.root / "path"
-        for folder in self.build / "bin", self.build / "instances/sm_90", self.path:
+        for folder in self.root / "probes", self.build / "bin", self.build / "instances/sm_90", self.path:
             folder.mkdir(parents=True)
         for family in "matvec_q4_K", "matmul_q4_K", "row_glu":
             (self.build / f"instances/sm_90/{family}.cu").touch()
-        (self.build / "bin/probe_model").symlink_to(MODEL)
+        self.program(self.build / "bin/probe", f'#!/bin/sh\n[ "$1" = model ] && exec {PROBE} "$@"\nexec {self.root}/probes/$1\n')
         self.program(self.build / "bin/catena", FAKE_CATENA)
         for name, said in lines().items():
             self.says(name, said)
@@ -94,7 +94,7 @@ class Probe(unittest.TestCase):
 
     def says(self, name, said):
         text = "\n".join(json.dumps(line) for line in said)
-        self.program(self.build / f"bin/probe_{name}", f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n")
+        self.program(self.root / f"probes/{name}", f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n")
 
     def call(self, what="measure", sources="one", seconds=3600, cut=None, **matmuls):
         """The exit code, and what was printed. Only the step `cut` has little time, since this machine may be busy."""
@@ -156,7 +156,7 @@ class Probe(unittest.TestCase):
         self.assertEqual(said.count("WRONG RESULTS: mat"), 12)
 
     def test_a_step_that_hangs_is_cut_and_done_by_the_next_call(self):
-        self.program(self.build / "bin/probe_copies", "#!/bin/sh\nexec sleep 60\n")
+        self.program(self.root / "probes/copies", "#!/bin/sh\nexec sleep 60\n")
         code, said = self.call(cut="copies")
         self.assertEqual((code, said.count("cut"), said.count("FAILS")), (2, 1, 0), said)
         self.assertRegex(said, r"copies: not done after \d+ s")
@@ -169,14 +169,17 @@ class Probe(unittest.TestCase):
         self.assertEqual((code, said.count(": done")), (2, 0))
 
     def test_a_step_that_fails_says_why(self):
-        self.program(self.build / "bin/probe_wgmma", "#!/bin/sh\necho 'probe_wgmma: launching: broken' >&2\nexit 1\n")
-        self.program(self.build / "bin/probe_issue", "#!/bin/sh\necho '{'\n")
-        (self.build / "bin/probe_cluster").unlink()
+        self.program(self.root / "probes/wgmma", "#!/bin/sh\necho 'probe wgmma: launching: broken' >&2\nexit 1\n")
+        self.program(self.root / "probes/issue", "#!/bin/sh\necho '{'\n")
         code, said = self.call()
         self.assertEqual(code, 1)
-        for why in ("wgmma: probe_wgmma ended with 1: probe_wgmma: launching: broken", "issue: what it said cannot be read",
-                    "probe_cluster cannot be run: No such file"):
+        for why in ("wgmma: probe ended with 1: probe wgmma: launching: broken", "issue: what it said cannot be read"):
             self.assertIn(why, said)
+
+    def test_a_program_that_is_not_there(self):
+        (self.build / "bin/probe").unlink()
+        code, said = self.call()
+        self.assertEqual((code, said.count("bin/probe cannot be run: No such file")), (1, 2 * (1 + len(run.PROBES))), said)
 
     def test_counters_of_the_hardware(self):
         self.program(self.path / "ncu", '#!/bin/sh\necho "==ERROR== ERR_NVGPUCTRPERM"\n')

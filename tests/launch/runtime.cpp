@@ -130,6 +130,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     *stream = reinterpret_cast<cudaStream_t>(&stream_of_the_runtime);
     return called();
 }
+cudaError_t cudaDeviceSynchronize() { return called(); }
 cudaError_t cudaStreamDestroy(cudaStream_t) { return called(); }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     runtime.order.push_back(named(stream) + " is done");

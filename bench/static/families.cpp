@@ -1,6 +1,7 @@
 #include "families.hpp"
 
 #include "catena_catalogue.hpp"
+#include "expand.hpp"
 #include "tuning.hpp"
 
 #include <atomic>
@@ -48,10 +49,9 @@ compiled_file assemble_family(const std::string& nvcc, const arch& target,
     return assemble(nvcc, target, {CATENA_SOURCE_DIR "/include"}, family, scratch);
 }
 
-std::vector<compiled_family> make_families(make_family make, const arch& target,
-                                           const std::string& nvcc, int jobs,
-                                           const std::set<std::string>& only) {
-    std::vector<compiled_family> files = families_of(target, only);
+std::vector<compiled_family> make_families(make_family make, const family_options& asked) {
+    const arch& target = asked.target();
+    std::vector<compiled_family> files = families_of(target, asked.only);
     std::atomic<std::size_t> next{0};
     std::size_t done = 0;
     std::exception_ptr failed;
@@ -64,7 +64,7 @@ std::vector<compiled_family> make_families(make_family make, const arch& target,
         for (std::size_t i = next++; i < files.size(); i = next++) {
             const std::string& family = files[i].family.name;
             try {
-                files[i].result = make(nvcc, target, family, scratch);
+                files[i].result = make(asked.nvcc, target, family, scratch);
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(guard);
                 if (!failed) failed = std::current_exception();
@@ -76,7 +76,7 @@ std::vector<compiled_family> make_families(make_family make, const arch& target,
         }
     };
     std::vector<std::thread> workers;
-    for (int w = 0; w < jobs; ++w) workers.emplace_back(work, w);
+    for (int w = 0; w < asked.jobs; ++w) workers.emplace_back(work, w);
     for (std::thread& t : workers) t.join();
     if (failed) std::rethrow_exception(failed);
     return files;

@@ -1,22 +1,20 @@
-// bench_build: what compiling an arch's instances costs: seconds of one core and bytes of machine
-// code, file by file. It fails where what decode steps use takes more than its budget. All budgets
-// are in docs/kernels/compiled.md.
+// bench_static build: what compiling an arch's instances costs: seconds of one core and bytes of
+// machine code, file by file. It fails where what decode steps use takes more than its budget. All
+// budgets are in docs/kernels/compiled.md.
+#include "commands.hpp"
 #include "families.hpp"
 #include "text_file.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <exception>
-#include <set>
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace {
+namespace catena::bench {
 
-using namespace catena;
-using catena::bench::compiled_family;
+namespace {
 
 constexpr std::int64_t decode_budget = 3'000'000;  ///< bytes of all row and matvec kernels
 
@@ -49,36 +47,22 @@ void write_json(const std::string& file, const char* arch, int jobs,
     tool::write_text(file, root.dump(1) + "\n");
 }
 
-}  // namespace
+struct build_request {
+    family_options of;
+    std::string json_file, log_file;
+};
 
-int main(int argc, char** argv) try {
-    CLI::App app{"Seconds and bytes of machine code of an arch's instances, file by file."};
-    std::string arch_name = "sm_90", nvcc = CATENA_NVCC, json_file, log_file;
-    int jobs = 2;
-    std::set<std::string> only;
-    app.add_option("families", only, "Only these, such as matvec_q4_K; none: all of the set");
-    app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
-    app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
-    app.add_option("--jobs", jobs, "Compilations at a time")
-        ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
-    app.add_option("--json", json_file, "Also write the figures here");
-    app.add_option("--log", log_file, "Also write what ptxas said here, for generate --registers");
-    CLI11_PARSE(app, argc, argv);
-    const arch* target = arch_named(arch_name.c_str());
-    if (target == nullptr || target->compute_capability == 0)
-        throw std::runtime_error(arch_name + " has no CUDA kernels: name a set such as sm_90");
-
-    const std::vector<compiled_family> files =
-        bench::make_families(bench::compile_family, *target, nvcc, jobs, only);
-    if (!log_file.empty()) {
+int run(const build_request& asked) {
+    const arch& target = asked.of.target();
+    const std::vector<compiled_family> files = make_families(compile_family, asked.of);
+    if (!asked.log_file.empty()) {
         std::string said;
         for (const compiled_family& f : files) said += f.result.said;
-        tool::write_text(log_file, said);
+        tool::write_text(asked.log_file, said);
     }
     total decode, all;
     std::printf("| file of %-16s | kernels | seconds | kB SASS | each   |\n|---|---|---|---|---|\n",
-                target->name);
+                target.name);
     for (const compiled_family& f : files) {
         print_line(f.family.name.c_str(), static_cast<int>(f.family.rows.size()), f.result.seconds,
                    f.result.sass_bytes);
@@ -88,14 +72,28 @@ int main(int argc, char** argv) try {
     print_line("decode (row, matvec)", decode.kernels, decode.seconds, decode.sass);
     print_line("all", all.kernels, all.seconds, all.sass);
     std::printf("longest file: %.1f s\n", all.longest);
-    if (!json_file.empty()) write_json(json_file, target->name, jobs, files);
+    if (!asked.json_file.empty()) write_json(asked.json_file, target.name, asked.of.jobs, files);
     if (decode.sass <= decode_budget) return 0;
     std::printf(
         "The kernels that decode steps use take %.2f MB of machine code, and may take %.2f: "
         "make kernels smaller or fewer\n",
         static_cast<double>(decode.sass) / 1e6, static_cast<double>(decode_budget) / 1e6);
     return 1;
-} catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_build: %s\n", error.what());
-    return 2;
 }
+
+}  // namespace
+
+void add_build(CLI::App& app, int& code) {
+    const auto asked = std::make_shared<build_request>();
+    CLI::App& command = *app.add_subcommand(
+        "build",
+        "Seconds and bytes of machine code of an arch's instances, file by file. Exit code 1: the "
+        "kernels of decode steps exceed their budget.");
+    add_family_options(command, asked->of);
+    command.add_option("--json", asked->json_file, "Also write the figures here");
+    command.add_option("--log", asked->log_file,
+                       "Also write what ptxas said here, for generate --registers");
+    command.callback([asked, &code] { code = run(*asked); });
+}
+
+}  // namespace catena::bench

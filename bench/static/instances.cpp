@@ -1,20 +1,20 @@
-// bench_static: evidence about the speed of an arch's instances that needs no GPU, read off the
-// machine code that nvcc makes of them. Exit code 1: an instance does not do what its policy says.
+// bench_static instances: evidence about the speed of an arch's instances, read off the machine
+// code that nvcc makes of them.
+#include "commands.hpp"
 #include "families.hpp"
 #include "instance_evidence.hpp"
 #include "text_file.hpp"
 #include "today.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <exception>
-#include <stdexcept>
+#include <memory>
+
+namespace catena::bench {
 
 namespace {
 
-using namespace catena;
 using namespace catena::evidence;
 
 void print(const std::vector<instance_evidence>& all, const arch& target) {
@@ -61,7 +61,7 @@ nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const 
     nlohmann::ordered_json root{{"arch", target.name},
                                 {"evidence", "compiled, not measured"},
                                 {"cuda", CATENA_CUDA_VERSION},
-                                {"date", bench::today()},
+                                {"date", today()},
                                 {"gpu", target.gpu},
                                 {"issued_per_byte", issued_per_byte(target)},
                                 {"k", evidence_k},
@@ -99,45 +99,42 @@ nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const 
     return root;
 }
 
-}  // namespace
+struct instances_request {
+    family_options of;
+    std::string json_file;
+};
 
-int main(int argc, char** argv) try {
-    CLI::App app{
-        "What the machine code of an arch's instances says: copies, mma, registers, spills, and "
-        "the "
-        "instructions of the inner loops. Exit code 1: an instance does not do what its policy "
-        "says."};
-    std::string arch_name = "sm_90", nvcc = CATENA_NVCC, json_file;
-    std::vector<std::string> only;
-    int jobs = 2;
-    app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
-    app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
-    app.add_option("--jobs", jobs, "Compilations at a time")
-        ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
-    app.add_option("--json", json_file, "Also write the figures here");
-    app.add_option("FAMILY", only,
-                   "Files of the set, such as matvec_q4_K; all where none is named");
-    CLI11_PARSE(app, argc, argv);
-    const arch* target = arch_named(arch_name.c_str());
-    if (target == nullptr || target->compute_capability == 0)
-        throw std::runtime_error(arch_name + " has no CUDA kernels: name a set such as sm_90");
-
+int run(const instances_request& asked) {
+    const arch& target = asked.of.target();
     std::vector<instance_evidence> all;
     bool sound = true;
-    for (const bench::compiled_family& f : bench::make_families(
-             bench::assemble_family, *target, nvcc, jobs, {only.begin(), only.end()})) {
+    for (const compiled_family& f : make_families(assemble_family, asked.of)) {
         const std::vector<compiled_kernel> kernels = parse_ptxas(f.result.said);
-        const std::vector<sass_function> code = read_sass(f.result.cubin, *target);
+        const std::vector<sass_function> code = read_sass(f.result.cubin, target);
         for (const row& r : f.family.rows) {
-            all.push_back(evidence_of(r, *target, kernels, code));
+            all.push_back(evidence_of(r, target, kernels, code));
             sound = sound && all.back().faults.empty();
         }
     }
-    print(all, *target);
-    if (!json_file.empty()) tool::write_text(json_file, as_json(all, *target).dump(1) + "\n");
+    print(all, target);
+    if (!asked.json_file.empty())
+        tool::write_text(asked.json_file, as_json(all, target).dump(1) + "\n");
     return sound ? 0 : 1;
-} catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_static: %s\n", error.what());
-    return 2;
 }
+
+}  // namespace
+
+void add_instances(CLI::App& app, int& code) {
+    const auto asked = std::make_shared<instances_request>();
+    CLI::App& command = *app.add_subcommand(
+        "instances",
+        "What the machine code of an arch's instances says: copies, mma, registers, spills, and "
+        "the "
+        "instructions of the inner loops. Exit code 1: an instance does not do what its policy "
+        "says.");
+    add_family_options(command, asked->of);
+    command.add_option("--json", asked->json_file, "Also write the figures here");
+    command.callback([asked, &code] { code = run(*asked); });
+}
+
+}  // namespace catena::bench
