@@ -2,6 +2,7 @@
 
 #include "cases.hpp"
 #include "gpu_state.hpp"
+#include "host_clock.hpp"
 #include "planned.hpp"
 #include "replay.hpp"
 #include "results.hpp"
@@ -127,11 +128,7 @@ gpu_bench::gpu_bench(const table& rows, const gpu_options& asked) : s_(std::make
     bench::fill(*s.moved, 1);
     const std::vector<timed> sticks = yardsticks(*s.moved, s.gpu.multiProcessorCount);
     const auto repeated = [&](const timed& what, int times) {
-        return std::make_unique<replay>(
-            [&](cudaStream_t on) {
-                for (int i = 0; i < times; ++i) what.launch(on, 0);
-            },
-            times, s.stream);
+        return std::make_unique<replay>(what, times, s.stream);
     };
     s.empty = repeated(sticks[0], 128);
     s.read = repeated(sticks[1], 8);
@@ -372,11 +369,7 @@ std::vector<measured_case> gpu_bench::cases_of(int row) {
     for (const row_case& c : cases) {
         const int launches = std::max(64, c.what.sets);
         c.what.launch(s.stream, 0);  // loads the kernel, which a capture forbids
-        replays.push_back(std::make_unique<replay>(
-            [&](cudaStream_t on) {
-                for (int i = 0; i < launches; ++i) c.what.launch(on, i % c.what.sets);
-            },
-            launches, s.stream));
+        replays.push_back(std::make_unique<replay>(c.what, launches, s.stream));
         replays.back()->try_out();
         contenders.push_back({c.what.name, [r = replays.back().get()] { return r->by_events(); }});
     }

@@ -1,5 +1,4 @@
-// Timing of short kernels: a CUDA graph of many launches whose inputs rotate beyond the L2 cache,
-// replayed behind a backlog so that launch gaps do not show.
+// What is timed on a GPU, and device memory for it. replay.hpp times it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -59,31 +58,6 @@ inline std::string wait_for(cudaStream_t stream) {
         if (std::chrono::steady_clock::now() > end) return "it did not end in 20 s";
         std::this_thread::yield();
     }
-}
-
-/// A graph of so many launches of one thing, its input sets in turn.
-inline cudaGraphExec_t capture(const timed& what, int launches, cudaStream_t stream) {
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
-    for (int i = 0; i < launches; ++i) what.launch(stream, i % what.sets);
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(stream, &graph), "end capture");
-    cudaGraphExec_t exec = nullptr;
-    check(cudaGraphInstantiate(&exec, graph, 0), "instantiate the graph");
-    check(cudaGraphDestroy(graph), "destroy the graph");
-    return exec;
-}
-
-/// Microseconds of one replay that stands behind another one.
-inline double replay_us(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t from,
-                        cudaEvent_t to) {
-    check(cudaGraphLaunch(exec, stream), "warm replay");
-    check(cudaEventRecord(from, stream), "record");
-    check(cudaGraphLaunch(exec, stream), "replay");
-    check(cudaEventRecord(to, stream), "record");
-    check(cudaEventSynchronize(to), "synchronize");
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, from, to), "elapsed time");
-    return 1e3 * static_cast<double>(ms);
 }
 
 }  // namespace catena::bench

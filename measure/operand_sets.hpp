@@ -3,11 +3,13 @@
 
 #include "measure.hpp"
 #include "operands.hpp"
+#include "replay.hpp"
 
 #include "catena/exec/launch.hpp"
 #include "catena/format/random.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -60,20 +62,18 @@ inline status launch(launch_fn by, const void* kernel, const launch_config& conf
     return by(kernel, config, o.args(), o.args_bytes(), stream);
 }
 
-/// So many launches a graph of these sets has.
-inline int launches_of(const std::vector<operands>& sets) {
-    return std::max(64, static_cast<int>(sets.size()));
-}
-
-inline cudaGraphExec_t capture(launch_fn by, const void* kernel, const launch_config& config,
-                               const std::vector<operands>& sets, cudaStream_t stream) {
+/// Launches of a kernel on these sets in turn, to be timed.
+inline std::unique_ptr<replay> captured(launch_fn by, const void* kernel,
+                                        const launch_config& config,
+                                        const std::vector<operands>& sets, cudaStream_t stream) {
     const timed what = {
         .name = "", .sets = static_cast<int>(sets.size()), .launch = [&](cudaStream_t s, int set) {
             const status done = launch(by, kernel, config, sets[static_cast<std::size_t>(set)], s);
             if (!done.ok()) throw std::runtime_error(done.message);
         }};
+    const int launches = std::max(64, what.sets);
     what.launch(stream, 0);  // loads the kernel, which a capture forbids
-    return capture(what, launches_of(sets), stream);
+    return std::make_unique<replay>(what, launches, stream);
 }
 
 }  // namespace catena::bench

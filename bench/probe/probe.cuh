@@ -3,6 +3,7 @@
 
 #include "measure.hpp"
 #include "registered.hpp"
+#include "replay.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,16 +24,12 @@ inline int sms() { return device_says(cudaDevAttrMultiProcessorCount); }
 /// The median time of one of `launches` launches in a graph that is replayed.
 inline double median_us(const bench::timed& what, int launches) {
     cudaStream_t stream = nullptr;
-    cudaEvent_t from = nullptr, to = nullptr;
     check(cudaStreamCreate(&stream), "creating a stream");
-    check(cudaEventCreate(&from), "creating an event");
-    check(cudaEventCreate(&to), "creating an event");
-    cudaGraphExec_t graph = bench::capture(what, launches, stream);
     std::vector<double> us(9);
-    for (double& one : us) one = bench::replay_us(graph, stream, from, to) / launches;
-    check(cudaGraphExecDestroy(graph), "destroying a graph");
-    check(cudaEventDestroy(from), "destroying an event");
-    check(cudaEventDestroy(to), "destroying an event");
+    {
+        const bench::replay graph(what, launches, stream);
+        for (double& one : us) one = graph.by_events();
+    }
     check(cudaStreamDestroy(stream), "destroying a stream");
     std::nth_element(us.begin(), us.begin() + 4, us.end());
     return us[4];

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -40,7 +41,7 @@ std::string version(int number) {
 struct entrant {
     launch_config config;
     std::vector<bench::operands> sets;
-    cudaGraphExec_t graph = nullptr;
+    std::unique_ptr<bench::replay> launches;
 };
 
 class gpu : public timing_device {
@@ -50,12 +51,10 @@ class gpu : public timing_device {
         expect(cudaGetDeviceProperties(&device_, 0), "the device cannot be asked");
         expect(cudaStreamCreate(&stream_),
                "create a stream");  // it waits for the default one, which fills
-        expect(cudaEventCreate(&from_), "create an event");
-        expect(cudaEventCreate(&to_), "create an event");
     }
     ~gpu() override {
-        give_up();
-        cudaEventDestroy(from_), cudaEventDestroy(to_), cudaStreamDestroy(stream_);
+        entrants_.clear();
+        cudaStreamDestroy(stream_);
     }
 
     tuned_on who() const override {
@@ -76,7 +75,7 @@ class gpu : public timing_device {
     }
 
     std::optional<std::vector<prepared>> prepare(const tuned_problem& p, double deadline) override {
-        give_up();
+        entrants_.clear();
         std::vector<row> rows;
         for (const tuned_candidate& c : p.candidates)
             if (c.is == verdict::open) rows.push_back(row_of(p, c, 0));
@@ -114,8 +113,8 @@ class gpu : public timing_device {
             }
             if (!out[i].fault.empty()) continue;
             of_order.emplace(order, results);
-            entrants_[i].graph = bench::capture(launch_cuda, k.handle, entrants_[i].config,
-                                                entrants_[i].sets, stream_);
+            entrants_[i].launches = bench::captured(launch_cuda, k.handle, entrants_[i].config,
+                                                    entrants_[i].sets, stream_);
             if (now() > deadline) return std::nullopt;
         }
         return out;
@@ -127,7 +126,7 @@ class gpu : public timing_device {
         const double start = now();
         double us = 0;
         try {
-            us = bench::replay_us(e.graph, stream_, from_, to_) / bench::launches_of(e.sets);
+            us = e.launches->by_events();
         } catch (const std::runtime_error& broken) {
             throw device_broken(candidate, broken.what());
         }
@@ -141,15 +140,8 @@ class gpu : public timing_device {
     bench::buffer arena_;
     cudaDeviceProp device_{};
     cudaStream_t stream_ = nullptr;
-    cudaEvent_t from_ = nullptr, to_ = nullptr;
     std::vector<entrant> entrants_;
     double slowest_s_ = 0;
-
-    void give_up() {
-        for (entrant& e : entrants_)
-            if (e.graph != nullptr) cudaGraphExecDestroy(e.graph);
-        entrants_.clear();
-    }
 
     row row_of(const tuned_problem& p, const tuned_candidate& c, int registers) const {
         return {.computes = p.computes,

@@ -88,15 +88,9 @@ class gpu : public machine {
             throw failure("the operands do not fit into " + std::to_string(arena_bytes >> 30) +
                           " GiB of device memory: ask for a smaller shape");
         bench::fill(sets);
-        const auto graph = bench::capture(t.launch, t.kernels[s.row], s.config, sets, stream_);
-        cudaEvent_t from = nullptr, to = nullptr;
-        expect(cudaEventCreate(&from), "create an event");
-        expect(cudaEventCreate(&to), "create an event");
-        std::vector<double> samples;
-        for (int i = 0; i < 33; ++i)
-            samples.push_back(bench::replay_us(graph, stream_, from, to) /
-                              bench::launches_of(sets));
-        cudaEventDestroy(from), cudaEventDestroy(to), cudaGraphExecDestroy(graph);
+        const auto launches = bench::captured(t.launch, t.kernels[s.row], s.config, sets, stream_);
+        std::vector<double> samples(33);
+        for (double& us : samples) us = launches->by_events();
         return tune::summary_of(samples);
     }
 

@@ -1,17 +1,18 @@
-// A case as a CUDA graph, and what its replays take: by events, or by the host's clock.
+// The one way of timing launches on a GPU. launch/timer.hpp is another thing: it times the launches
+// that an engine makes, each between two events, where nothing can be launched twice.
 #pragma once
 
 #include "measure.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <functional>
 #include <stdexcept>
 #include <string>
 
 namespace catena::bench {
 
-/// A captured graph; its time is that of `parts` equal things.
+/// Times launches on a GPU, for the tuner, the command, the benchmarks and the probes: a CUDA graph
+/// of many launches is replayed behind a replay of the same graph, so that launch gaps do not show.
+/// Its time is that of `parts` equal things.
 class replay {
   public:
     replay(const std::function<void(cudaStream_t)>& launches, double parts, cudaStream_t stream)
@@ -31,6 +32,13 @@ class replay {
         check(cudaEventCreate(&from_), "create an event");
         check(cudaEventCreate(&to_), "create an event");
     }
+    /// So many launches of one thing, its input sets in turn.
+    replay(const timed& what, int launches, cudaStream_t stream)
+        : replay(
+              [&](cudaStream_t on) {
+                  for (int i = 0; i < launches; ++i) what.launch(on, i % what.sets);
+              },
+              launches, stream) {}
     replay(const replay&) = delete;
     replay& operator=(const replay&) = delete;
     ~replay() {
@@ -39,7 +47,17 @@ class replay {
         cudaEventDestroy(to_);
     }
 
-    double by_events() const { return replay_us(exec_, stream_, from_, to_) / parts_; }
+    /// Microseconds of one part.
+    double by_events() const {
+        check(cudaGraphLaunch(exec_, stream_), "warm replay");
+        check(cudaEventRecord(from_, stream_), "record");
+        check(cudaGraphLaunch(exec_, stream_), "replay");
+        check(cudaEventRecord(to_, stream_), "record");
+        check(cudaEventSynchronize(to_), "synchronize");
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, from_, to_), "elapsed time");
+        return 1e3 * static_cast<double>(ms) / parts_;
+    }
     void queue() const { check(cudaGraphLaunch(exec_, stream_), "replay"); }
     /// The first time. Throws if it fails or hangs.
     void try_out() const {
@@ -55,29 +73,5 @@ class replay {
     cudaGraphExec_t exec_ = nullptr;
     cudaEvent_t from_ = nullptr, to_ = nullptr;
 };
-
-inline constexpr int most_more = 12;  ///< what 16 replays are more than 4
-
-/// As many more replays of `us` as take 10 ms.
-inline int more_replays(double us) {
-    return static_cast<int>(std::clamp(1e4 / std::max(us, 1.0), 1.0, double{most_more}));
-}
-
-/// Microseconds of one `queue` by the host's clock: what so many more of them take, so that
-/// beginning and waiting cancel.
-template <class Queue, class Wait>
-double by_host_clock(int more, Queue&& queue, Wait&& wait) {
-    const int few = std::max(1, more / 3);
-    const auto run = [&](int times) {
-        wait();
-        const auto begin = std::chrono::steady_clock::now();
-        for (int i = 0; i < times; ++i) queue();
-        wait();
-        return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-            .count();
-    };
-    const double few_us = run(few);
-    return (run(few + more) - few_us) / more;
-}
 
 }  // namespace catena::bench
