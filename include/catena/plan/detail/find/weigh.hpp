@@ -112,7 +112,10 @@ class weigher {
             together_.nodes.push_back({norm.node, true, 0, 0});
             together_.nodes.push_back({times.node, true, 1u << times.slot, 0});
             for (const use& u : g_.readers(view_.nodes[times.node])) {
-                if (g_.kind(u.node) != op::mul_mat || out.member_count == max_members) return {};
+                const tensor& t = view_.node(u.node);
+                const bool multiplied =
+                    t.kind == op::mul_mat && u.slot == 1 && t.src[0] != no_tensor;
+                if (!multiplied || out.member_count == max_members) return {};
                 if (out.member_count == 0)
                     out = empty_group(view_, skeleton::matvec, format::q8_1, u.node);
                 add_member(view_, out, plain_output(view_, u.node), false, true);
