@@ -102,7 +102,7 @@ compile() {
 
 build_packages=(g++ cmake ninja-build libboost1.81-dev libboost-context1.81-dev
                 nlohmann-json3-dev libfmt-dev libcli11-dev zlib1g-dev)
-test_packages=(catch2 libbenchmark-dev clang clang-format clang-tidy cppcheck libclang-rt-dev python3 python3-venv
+test_packages=(catch2 git libbenchmark-dev clang clang-format clang-tidy cppcheck libclang-rt-dev python3 python3-venv
                ca-certificates chromium graphviz doxygen mandoc)
 
 # Floats, blocks of 32, super-blocks, 4-bit floats, a codebook, and launches of two formats.
