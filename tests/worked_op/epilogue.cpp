@@ -2,11 +2,10 @@
 // proved plan, and its kernel on the host executor beside the reference in double.
 #include "catena/catena.hpp"
 #include "catena/instances/host_instance.hpp"
-#include "catena/planning.hpp"
-#include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
-#include "expect.hpp"
+#include "worked.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -54,14 +53,7 @@ void plan_it() {
     const id kept = g.same_shape(op::clamp, product, {product});
     std::memcpy(&g[kept].params[0], &low, sizeof low);
     std::memcpy(&g[kept].params[1], &high, sizeof high);
-    options o;
-    o.verify = true;
-    const plan p = planner(own_table(), o).plan(g.view());
-    expect(p.state().ok(), std::string("the plan: ") + p.state().message);
-    expect(p.counters().proved == 1, "the plan is not proved");
-    expect(p.steps().size() == 2, "the plan has " + std::to_string(p.steps().size()) + " steps");
-    for (const id t : {product, kept})
-        expect(p.at(g.position(t)).step == 1, "a node of the op is not in the second step");
+    expect_plan(own_table(), g, {product, kept}, 1);
 }
 
 std::vector<double> waves(int count, double step) {
@@ -85,12 +77,6 @@ void run_it() {
     const chain::outputs wanted = chain::reference(chains[0], in);
 
     exec::host_device machine;
-    const auto put = [&machine](const std::vector<double>& values) {
-        float* to = machine.allocate<float>("operand", static_cast<std::int64_t>(values.size()),
-                                            exec::memory::initialized);
-        for (const double v : values) *to++ = static_cast<float>(v);
-        return to - values.size();
-    };
     product_problem asked;
     asked.needs = computes;
     asked.needs.weights = format_set::of(format::f32);
@@ -100,16 +86,16 @@ void run_it() {
     const launch_shape shape = shape_of_launch(rows[1], asked, toy_arch, 1);
 
     matvec_args a;
-    a.x = put(wanted.value), a.x_bytes = 4 * k;
+    a.x = put(machine, wanted.value), a.x_bytes = 4 * k;
     a.k = k, a.columns = tokens;
     a.band_rows = shape.band, a.bands = bands_of(asked, shape.band);
     a.members = 1;
     matvec_member& one = a.member[0];
     one.type = format::f32;
     one.rows = results;
-    one.weight = put(m.values), one.row_bytes = 4 * k;
+    one.weight = put(machine, m.values), one.row_bytes = 4 * k;
     one.weight_bytes = one.expert_bytes = 4 * k * results;
-    float* const found = put(wanted.products[0]);
+    float* const found = put(machine, wanted.products[0]);
     one.dst = found, one.dst_nb1 = 4 * results;
     one.low = low, one.high = high;
     const table t = own_table();
@@ -117,14 +103,9 @@ void run_it() {
         t.launch(t.kernels[1], config_of(rows[1], asked, toy_arch, shape), &a, sizeof a, &machine);
     expect(said.ok(), said.message);
 
-    double largest = 0;
-    int kept = 0;
-    for (std::size_t i = 0; i < wanted.products[0].size(); ++i) {
-        const double v = wanted.products[0][i];
-        largest = std::fmax(largest, std::fabs(v - double{found[i]}));
-        kept += v == double{low} || v == double{high};
-    }
-    expect(largest < 1e-5, "the kernel is " + std::to_string(largest) + " off the reference");
+    expect_near(wanted.products[0], found, 1e-5);
+    const auto kept = std::count_if(wanted.products[0].begin(), wanted.products[0].end(),
+                                    [](double v) { return v == double{low} || v == double{high}; });
     expect(kept > 0 && kept < results * tokens, "all products are bounds, or none is");
 }
 

@@ -3,10 +3,8 @@
 #include "catena/launch/row.hpp"
 #include "catena/catena.hpp"
 #include "catena/instances/host_instance.hpp"
-#include "catena/planning.hpp"
-#include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
-#include "expect.hpp"
+#include "worked.hpp"
 
 #include <cmath>
 #include <string>
@@ -47,14 +45,7 @@ void plan_it() {
     const id value = g.glu(g.input(format::f32, {k, tokens}), g.input(format::f32, {k, tokens}));
     const id divided = g.same_shape(op::div, value, {value, g.weight(format::f32, {k})});
     g.matmul(format::q4_K, 64, divided);
-    options o;
-    o.verify = true;
-    const plan p = planner(own_table(), o).plan(g.view());
-    expect(p.state().ok(), std::string("the plan: ") + p.state().message);
-    expect(p.counters().proved == 1, "the plan is not proved");
-    expect(p.steps().size() == 2, "the plan has " + std::to_string(p.steps().size()) + " steps");
-    for (const id t : {value, divided})
-        expect(p.at(g.position(t)).step == 0, "a node of the op is not in the first step");
+    expect_plan(own_table(), g, {value, divided}, 0);
 }
 
 void run_it() {
@@ -68,28 +59,17 @@ void run_it() {
     for (int i = 0; i < k; ++i) in[operand::smoothing].push_back(0.5f + static_cast<float>(i % 7));
 
     exec::host_device machine;
-    const auto put = [&machine](const std::vector<double>& values) {
-        float* to = machine.allocate<float>("operand", static_cast<std::int64_t>(values.size()),
-                                            exec::memory::initialized);
-        for (const double v : values) *to++ = static_cast<float>(v);
-        return to - values.size();
-    };
     row_args a;
     a.k = k, a.rows = a.n1 = tokens;
     a.function = gate_function::silu;
-    a.x = put(in.x);
-    a.gate = put(in[operand::gate]);
-    a.smoothing = put(in[operand::smoothing]);
-    a.f32 = put(in.x);
+    a.x = put(machine, in.x);
+    a.gate = put(machine, in[operand::gate]);
+    a.smoothing = put(machine, in[operand::smoothing]);
+    a.f32 = put(machine, in.x);
     a.x_at = a.gate_at = a.f32_at = {.nb1 = 4 * k};
     const status said = launch_row(own_table(), computes.stages, a, &machine);
     expect(said.ok(), said.message);
-    const std::vector<double> wanted = chain::reference(chains[0], in).value;
-    double largest = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-        largest = std::fmax(largest, std::fabs(wanted[i] - double{a.f32[i]}));
-    expect(wanted.size() == in.x.size() && largest < 1e-6,
-           "the kernel is " + std::to_string(largest) + " off the reference");
+    expect_near(chain::reference(chains[0], in).value, a.f32, 1e-6);
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ class attempt {
 
     /// The first node that forbids the step, as schedule::blocker.
     std::int32_t blocker(std::size_t first = 0) { return draft_->accepted.blocker(trial(), first); }
-    /// Finds a position for a step whose last node may stand anywhere among its nodes, as
-    /// find_position.
+    /// Finds a position at one of the nodes that the step covers. Returns -1, or the node that
+    /// forbids the last of them.
     std::int32_t find_place() { return find_position(draft_->accepted, trial()); }
 
     /// Ends the attempt: the step stays. Returns its number among accepted steps.
