@@ -143,7 +143,8 @@ TEST_CASE("medians may say that a token is routed faster apart", "[plan][routing
     routed_layer c;
     std::vector<measurement> medians;
     const auto measured = [&](const options& asked, float us) {
-        for (const step& s : c.by_engine(&node_by_node, asked).steps())
+        const plan made = c.by_engine(&node_by_node, asked);
+        for (const step& s : made.steps())
             medians.push_back({problem_key(s.what), s.row, us, 0});
     };
     options apart;
