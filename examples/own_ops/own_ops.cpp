@@ -6,6 +6,8 @@
 #include "my_ops/on_host.hpp"
 #include "my_ops/sm_90.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 
@@ -30,7 +32,8 @@ int main() {
                      .weight = src.empty() && !t.empty()});
         tensor& v = t.back();
         std::copy(src.begin(), src.end(), v.src);
-        if (!src.empty()) std::memcpy(v.params, with.data(), with.size() * sizeof(float));
+        if (!src.empty())
+            std::ranges::transform(with, v.params, std::bit_cast<std::int32_t, float>);
         v.ne[0] = k, v.ne[1] = rows, v.uses = 1, v.data = data;
         v.nb[0] = info(type).block_bytes, v.nb[1] = row, v.nb[2] = v.nb[3] = all;
         v.buffer = static_cast<int>(t.size());

@@ -144,8 +144,7 @@ TEST_CASE("medians may say that a token is routed faster apart", "[plan][routing
     std::vector<measurement> medians;
     const auto measured = [&](const options& asked, float us) {
         const plan made = c.by_engine(&node_by_node, asked);
-        for (const step& s : made.steps())
-            medians.push_back({problem_key(s.what), s.row, us, 0});
+        for (const step& s : made.steps()) medians.push_back({problem_key(s.what), s.row, us, 0});
     };
     options apart;
     apart.chains_off = "routed_experts";

@@ -38,6 +38,11 @@ tunings cut_to(int percent) {
         p.decided = p.decided && static_cast<int>((problem_key(p.what) >> 32) % 100) < percent;
     return {{sm_90.name, std::move(cut)}};
 }
+/// Sets point into what they are made of.
+const tunings& whole() {
+    static const tunings all = cut_to(100);
+    return all;
+}
 
 const catalogue& chains() {
     static const catalogue all = catena_catalogue();
@@ -108,7 +113,8 @@ std::set<launched> steps_of(const plan& p) {
 
 TEST_CASE("A record of a part of the problems keeps every listed row", "[tune]") {
     const int percent = GENERATE(10, 50, 90, 100);
-    const instance_set with = set_by(cut_to(percent));
+    const tunings cut = cut_to(percent);
+    const instance_set with = set_by(cut);
     CHECK(with.medians.size() > 10);
     CHECK(with.rows.size() > set_without().rows.size());
     const auto in = [](const instance_set& set, const row& r) {
@@ -147,7 +153,7 @@ TEST_CASE("A record of a part of the problems makes no plan of a given graph wor
 }
 
 TEST_CASE("With a record the same bits leave no more to the engine", "[tune]") {
-    const instance_set with = set_by(cut_to(100));
+    const instance_set with = set_by(whole());
     options same;
     same.pick.same_bits = true;
     for (const json::graph& graph : graphs()) {
@@ -160,7 +166,7 @@ TEST_CASE("With a record the same bits leave no more to the engine", "[tune]") {
 }
 
 TEST_CASE("On another GPU of the arch a record changes no plan", "[tune]") {
-    const instance_set with = set_by(cut_to(100));
+    const instance_set with = set_by(whole());
     const auto on_h200 = [](const instance_set& set) {
         table t = described(set, chains());
         t.device = sm_90;
@@ -176,7 +182,7 @@ TEST_CASE("On another GPU of the arch a record changes no plan", "[tune]") {
 }
 
 TEST_CASE("A record changes no pick of the domain", "[tune]") {
-    const instance_set with = set_by(cut_to(100));
+    const instance_set with = set_by(whole());
     const table before = described(set_without(), chains()), t = described(with, chains());
     const row_index rows_before(before), rows(t);
     const auto name_of = [](const table& of, const picked& p) {
