@@ -23,7 +23,7 @@ struct plan_faults {
     const plan& p;
 
     std::size_t steps() const { return inside_->steps.size(); }
-    step& at(std::size_t s) const { return inside_->steps[s]; }
+    step& at(std::size_t s) const { return inside_->steps.at(s); }
     bool is_row(std::size_t s) const { return !is_group(s) && !is_heads(s) && !is_routing(s); }
     bool is_group(std::size_t s) const { return at(s).what.kind() != skeleton::row; }
     bool is_heads(std::size_t s) const {
@@ -91,7 +91,7 @@ struct plan_faults {
     shared<plan_contents> inside_;
 
     std::size_t index(std::size_t s) const {
-        return static_cast<std::size_t>(inside_->args[s].index);
+        return static_cast<std::size_t>(inside_->args.at(s).index);
     }
 };
 

@@ -171,7 +171,7 @@ TEST_CASE("the proof finds a view's matrix that is read elsewhere", "[plan][weig
     plan p = proved(c.g);
     plan_faults inside{p};
     SECTION("a row further on") {
-        auto*& weight = inside.member(1, 1).weight;
+        auto*& weight = inside.member(0, 1).weight;
         weight = static_cast<const std::byte*>(weight) + one_leaf::row;
     }
     SECTION("a view that is no weight") { c.g[c.all].weight = false; }

@@ -283,7 +283,8 @@ TEST_CASE("A record adds what it found behind the list, all of which stays", "[t
     tuned_problem one = beaten(decided(2048, 1, {candidate(lean, verdict::chosen, 5)}), listed);
     one.candidates.back().is = verdict::failed;
     tuned_problem other = decided(4096, 1, {candidate(listed[1].policy, verdict::chosen, 6)});
-    const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one, other})));
+    const tunings all = only(record_of({one, other}));
+    const std::vector<row> rows = tuned_rows(sm_90, listed, all);
     REQUIRE(rows.size() == listed.size() + 1);
     for (std::size_t i = 0; i < listed.size(); ++i) {
         CHECK(rows[i].policy == listed[i].policy);
