@@ -104,6 +104,3 @@ build_packages=(g++ cmake ninja-build libboost1.81-dev libboost-context1.81-dev
                 nlohmann-json3-dev libfmt-dev libcli11-dev zlib1g-dev)
 test_packages=(catch2 git libbenchmark-dev clang clang-format clang-tidy cppcheck libclang-rt-dev python3 python3-venv
                ca-certificates chromium graphviz doxygen mandoc)
-
-# Floats, blocks of 32, super-blocks, 4-bit floats, a codebook, and launches of two formats.
-core_weights="f32;f16;bf16;fp8_e4m3;q8_0;q4_0;q4_K;q6_K;mxfp4;iq3_s;q4_K_q6_K;q4_K_q5_K;q6_K_q5_K;q8_0_q5_0"

@@ -32,7 +32,7 @@ if(CATENA_BUILD AND PKG_CONFIG)
   cmake_path(GET pc PARENT_PATH folder)
   set(ENV{PKG_CONFIG_PATH} ${folder})
   execute_process(COMMAND ${PKG_CONFIG} --cflags --libs catena OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(flags UNIX_COMMAND "${flags}")
+  separate_arguments(flags UNIX_COMMAND "$ENV{CXXFLAGS} ${flags}")
   file(WRITE ${WORK}/empty.cpp [[
 #include "catena/pick/row.hpp"
 #include "catena/runtime.hpp"

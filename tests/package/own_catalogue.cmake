@@ -27,7 +27,7 @@ foreach(limit IN ITEMS "15:CMakeLists.txt" "41:my_kernels.hpp;my_policies.hpp;ow
     message(FATAL_ERROR "${files} of the example have ${count} lines together, and ${most} are promised")
   endif()
 endforeach()
-run(${configure} -S ${EXAMPLES}/own_catalogue -B ${WORK}/build -DCMAKE_CXX_FLAGS=-O1 ${cuda})
+run(${configure} -S ${EXAMPLES}/own_catalogue -B ${WORK}/build "-DCMAKE_CXX_FLAGS=-O1 $ENV{CXXFLAGS}" ${cuda})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/own_catalogue ${EXAMPLES}/own_catalogue/layer.json)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build -j2 --no-tests=error --output-on-failure)
