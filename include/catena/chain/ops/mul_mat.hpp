@@ -126,8 +126,7 @@ struct mul_mat_op {
         constexpr bool routed = routes(Before.passed);
         constexpr bool activated = quantized || routed || (is_float(Ws) && ...);
         constexpr bool f32_there =
-            Before.passed.without(stage_set::of(stage_kind::quantize)).empty() ||
-            Before.emitted.has(format::f32);
+            Before.passed.without(stage_kind::quantize).empty() || Before.emitted.has(format::f32);
         constexpr bool in_f32 = f32_there || !(reads_f32(lowered.formats) ||
                                                (has_float_weights(lowered.formats) && !quantized));
         static_assert(once,

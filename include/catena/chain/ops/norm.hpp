@@ -63,7 +63,7 @@ struct norm_op {
         constexpr bool again = Kind == stage_kind::rms_norm && Before.joined_f32();
         constexpr stage_kind kind = again ? stage_kind::next_norm : Kind;
         constexpr stage_set passed =
-            again ? Before.passed.without(stage_set::of(stage_kind::emit)) : Before.passed;
+            again ? Before.passed.without(stage_kind::emit) : Before.passed;
         constexpr bool of_x = !Before.behind(stage_kind::glu) && !Before.behind(stage_kind::gate);
         constexpr bool fits = may_follow(passed, kind);
         static_assert(of_x,
