@@ -10,11 +10,10 @@ namespace catena::tool {
 namespace {
 
 /// Where column `c` of the launch reads and writes.
-column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t c) {
-    if (!has_experts(a)) return {c, c * m.dst_nb1, c * m.residual_nb1, c};
+column_place place_of(const matmul_args& a, std::int64_t c) {
+    if (!has_experts(a)) return {c, c, 0, c};
     const std::int64_t token = c / a.slots, slot = c % a.slots;
-    return {token * a.x_slots + (a.x_slots == 1 ? 0 : slot), token * m.dst_nb2 + slot * m.dst_nb1,
-            token * m.residual_nb2 + slot * m.residual_nb1, c};
+    return {token * a.x_slots + (a.x_slots == 1 ? 0 : slot), slot, token, c};
 }
 
 /// The blocks that are looked at: a row tile of a member and, dense, a column tile or an expert.
@@ -47,7 +46,7 @@ std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const matmul_
                                dense ? -1 : second % m.experts, static_cast<std::uint32_t>(block)};
             for (std::int64_t c = 0; c < a.columns; ++c)
                 if (second == (dense ? c / how.columns : expert_block(c)))
-                    p.columns.push_back(place_of(a, m, c));
+                    p.columns.push_back(place_of(a, c));
             all.push_back(std::move(p));
         }
     }
@@ -77,7 +76,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         pieces.emplace_back(a.member[member], a.k, plan_.rows().ops, std::move(p));
         pieces.back().seed(on_, asked_.seed, where_);
     }
-    for (piece_data& p : pieces) p.keep_residual(on_);
+    for (piece_data& p : pieces) p.keep_operands(on_);
     const auto multiplied =  // before the launch: a residual may be the same tensor
         float_weights ? read_f32(a, a.x_rows) : std::vector<double>{};
 

@@ -60,16 +60,14 @@ int columns_of_token(const matvec_args& a) { return a.combined ? 1 : a.slots; }
 
 /// `slot`: of those that are added up.
 std::vector<column_place> columns_of(const matvec_args& a, const band& b, int slot) {
-    const matvec_member& m = a.member[b.member];
     std::vector<column_place> places;
     if (b.column < 0) {
-        for (std::int64_t c = 0; c < results_of(a, m); ++c)
-            places.push_back({c, c * m.dst_nb1, c * m.residual_nb1, c});
+        for (std::int64_t c = 0; c < results_of(a, a.member[b.member]); ++c)
+            places.push_back({c, c, 0, c});
         return places;
     }
     const int token = b.column / columns_of_token(a), own = b.column % columns_of_token(a);
-    return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : own + slot),
-             token * m.dst_nb2 + own * m.dst_nb1, token * m.residual_nb2 + own * m.residual_nb1,
+    return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : own + slot), own, token,
              b.column}};
 }
 
@@ -83,7 +81,7 @@ struct sampled_band {
 
     /// Reads what the launch may write over and what other operands may share, once all is seeded.
     void keep(machine& on, const matvec_args& a) {
-        slots.front().keep_residual(on);
+        for (piece_data& slot : slots) slot.keep_operands(on);
         if (!a.combined) return;
         weights.assign(slots.size(), 1);
         if (a.slot_weights == nullptr) return;

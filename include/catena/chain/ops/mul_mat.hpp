@@ -6,7 +6,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 #include "catena/format/float_weights.hpp"
 #include "catena/format/rows.hpp"
 
@@ -33,24 +32,6 @@ struct mul_mat_stage {
             e.out.products[i] = product(e, m, m.values);
             if (!m.up.empty()) e.seconds[i] = product(e, m, m.up);
         }
-    }
-
-    static constexpr work count(const stage&, const sizes& n) {
-        work total;
-        format_set read;  // forms of the activation
-        const std::int64_t columns = by_expert ? n.columns : n.rows;
-        const std::int64_t k = n.routed_k > 0 ? n.routed_k : n.k;
-        for (const matrix_size& m : n.matrices) {
-            if ((m.experts_read != 0) != by_expert) continue;
-            const std::int64_t matrices = by_expert ? m.experts_read : 1;
-            total.read += row_bytes(m.type, k) * m.rows * matrices;
-            const bool combined = m.epilogue.has(epilogue_part::combine);
-            if (m.written) total.written += m.rows * (combined ? columns / n.slots : columns) * 4;
-            total.operations += 2 * k * m.rows * columns;
-            read = read | (is_float(m.type) ? format::f32 : format::q8_1);
-        }
-        for (const format x : read) total.read += activation_row_bytes(x, k) * n.rows;
-        return total;
     }
 
   private:

@@ -7,7 +7,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -43,11 +42,6 @@ struct norm_stage {
                                       : std::sqrt(squares / static_cast<double>(k) + eps);
             for (double& v : row) v *= scale / length;
         }
-    }
-
-    static constexpr work count(const stage&, const sizes& n) {
-        // An fma for the sum of squares, a product for the scale; a sum and a difference more.
-        return {.operations = (kind == stage_kind::layer_norm ? 5 : 3) * n.k * n.rows};
     }
 };
 

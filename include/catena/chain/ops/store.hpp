@@ -5,7 +5,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -23,12 +22,6 @@ struct store_stage {
             const auto first = e.value.begin() + t * length;
             e.out.stored[in.cache_rows[static_cast<std::size_t>(t)]] = {first, first + length};
         }
-    }
-
-    static constexpr work count(const stage& s, const sizes& n) {
-        work total;
-        for (const format id : s.formats) total.written += row_bytes(id, n.k) * n.rows;
-        return total;
     }
 };
 
