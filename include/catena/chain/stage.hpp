@@ -169,8 +169,6 @@ inline constexpr stage_set gate_stages = stage_kind::glu | stage_kind::gate;
 
 CATENA_FN constexpr bool gates(stage_set stages) { return stages.any(gate_stages); }
 
-CATENA_FN constexpr bool adds_residual(stage_set stages) { return stages.any(residual_stages); }
-
 /// The named operands of a chain. Each becomes a launch argument.
 enum class operand : std::uint8_t {
     none,
