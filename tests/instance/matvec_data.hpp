@@ -1,6 +1,7 @@
 // What a matvec case is made of: its operands, seeded, and what the reference is given.
 #pragma once
 
+#include "fp8_scales.hpp"
 #include "matvec_case.hpp"
 
 #include "catena/chain/reference.hpp"
@@ -10,6 +11,7 @@
 #include "catena/format/scaled.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena_test/stored_scales.hpp"
 
 #include <algorithm>
 #include <cmath>
