@@ -215,6 +215,35 @@ class piece_data {
     }
 };
 
+/// The products of a step against the reference, whose activation is the one that the step read, or
+/// one that nobody rounded.
+class compared_products {
+  public:
+    /// Compares what column `c` of a piece wrote, if its member writes f32.
+    void add(machine& on, const piece_data& p, const column_place& c, std::span<const double> same,
+             std::span<const double> exact) {
+        if (p.member.dst == nullptr) return;
+        written_ = true;
+        const auto found = read_values(on, p.dst(c), p.rows());
+        for (std::size_t r = 0; r < found.size(); ++r) {
+            same_.add(static_cast<double>(found[r]), same[r]);
+            exact_.add(static_cast<double>(found[r]), exact[r]);
+        }
+    }
+
+    /// `same_sums`: the reference adds what the kernel adds. `limit`: of an exact activation.
+    void report(bool same_sums, double limit, std::vector<comparison>& to) const {
+        if (!written_) return;
+        if (same_sums)
+            to.push_back({"product, same activation", same_.value(), same_activation_limit});
+        to.push_back(of_exact(exact_, limit));
+    }
+
+  private:
+    bool written_ = false;
+    nmse_sum same_, exact_;
+};
+
 /// The experts that the tokens of a routing are sent to.
 std::vector<std::int32_t> experts_of(const chain::inputs& routing);
 
