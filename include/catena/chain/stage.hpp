@@ -117,11 +117,9 @@ constexpr stage_rule rule_of(stage_kind kind) {
         case stage_kind::own:
             return {value_stages, {}};
         case stage_kind::rope:
-            return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
         case stage_kind::store:
             return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
         case stage_kind::score:
-            return {{}, stage_set::before(stage_kind::score)};
         case stage_kind::choose:
             return {{}, stage_set::before(stage_kind::score)};
         case stage_kind::weigh:
@@ -203,29 +201,10 @@ template <class T, operand Which>
 inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
 
 constexpr const char* name(operand o) {
-    switch (o) {
-        case operand::none:
-            return "none";
-        case operand::x:
-            return "x";
-        case operand::residual:
-            return "residual";
-        case operand::weight:
-            return "weight";
-        case operand::one_plus_weight:
-            return "one_plus_weight";
-        case operand::bias:
-            return "bias";
-        case operand::gate:
-            return "gate";
-        case operand::scale:
-            return "scale";
-        case operand::next_weight:
-            return "next_weight";
-        case operand::factor:
-            return "factor";
-    }
-    return "unknown";
+    constexpr const char* names[] = {"none", "x",    "residual", "weight",      "one_plus_weight",
+                                     "bias", "gate", "scale",    "next_weight", "factor"};
+    static_assert(sizeof(names) / sizeof(names[0]) == operand_count, "one name for each operand");
+    return names[static_cast<int>(o)];
 }
 
 }  // namespace chain

@@ -223,9 +223,8 @@ struct epilogue_op {
     static constexpr stage lowered = {.parts = (epilogue_set{} | ... | epilogue_part_of<Parts>)};
 
     static constexpr void spell(text& out) {
-        out << "epilogue<";
-        bool first = true;
-        ((out << (first ? "" : ", "), first = false, Parts::spell(out)), ...);
+        const char* before = "epilogue<";
+        ((out << before, before = ", ", Parts::spell(out)), ...);
         out << ">";
     }
 

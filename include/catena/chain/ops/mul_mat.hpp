@@ -172,9 +172,8 @@ struct group_op {
     static constexpr stage lowered = dense.formats.empty() ? expert : dense;
 
     static constexpr void spell(text& out) {
-        out << "group<";
-        bool first = true;
-        ((out << (first ? "" : ", "), first = false, Readers::spell(out)), ...);
+        const char* before = "group<";
+        ((out << before, before = ", ", Readers::spell(out)), ...);
         out << ">";
     }
 

@@ -25,9 +25,8 @@ struct quantize_op : quantize_stage {
     static constexpr stage lowered = {.formats = (format_set{} | ... | Fs)};
 
     static constexpr void spell(text& out) {
-        out << "quantize<";
-        bool first = true;
-        ((out << (first ? "" : ", ") << name(Fs), first = false), ...);
+        const char* before = "quantize<";
+        ((out << before << name(Fs), before = ", "), ...);
         out << ">";
     }
 

@@ -31,9 +31,8 @@ struct store_op : store_stage {
     static constexpr stage lowered = {.formats = (format_set{} | ... | Fs)};
 
     static constexpr void spell(text& out) {
-        out << "store<";
-        bool first = true;
-        ((out << (first ? "" : ", ") << name(Fs), first = false), ...);
+        const char* before = "store<";
+        ((out << before << name(Fs), before = ", "), ...);
         out << ">";
     }
 
