@@ -26,16 +26,24 @@ template <class Enum, class Word>
 struct enum_set {
     Word bits = 0;
 
-    CATENA_FN static constexpr enum_set of(Enum e) { return {Word{1} << static_cast<unsigned>(e)}; }
+    CATENA_FN static constexpr enum_set of(Enum e) {
+        return {static_cast<Word>(Word{1} << static_cast<unsigned>(e))};
+    }
     /// All enumerators that come before `e`.
-    CATENA_FN static constexpr enum_set before(Enum e) { return {of(e).bits - 1}; }
+    CATENA_FN static constexpr enum_set before(Enum e) {
+        return {static_cast<Word>(of(e).bits - 1)};
+    }
 
     CATENA_FN constexpr bool empty() const { return bits == 0; }
     CATENA_FN constexpr bool has(Enum e) const { return any(of(e)); }
     CATENA_FN constexpr bool any(enum_set other) const { return (bits & other.bits) != 0; }
     CATENA_FN constexpr bool contains(enum_set other) const { return (other.bits & ~bits) == 0; }
-    CATENA_FN constexpr enum_set both(enum_set other) const { return {bits & other.bits}; }
-    CATENA_FN constexpr enum_set without(enum_set other) const { return {bits & ~other.bits}; }
+    CATENA_FN constexpr enum_set both(enum_set other) const {
+        return {static_cast<Word>(bits & other.bits)};
+    }
+    CATENA_FN constexpr enum_set without(enum_set other) const {
+        return {static_cast<Word>(bits & ~other.bits)};
+    }
     CATENA_FN constexpr enum_set without(Enum e) const { return without(of(e)); }
 
     /// For loops over the enumerators of the set, in their order.
@@ -43,7 +51,7 @@ struct enum_set {
         Word rest;
         constexpr Enum operator*() const { return static_cast<Enum>(lowest_bit(rest)); }
         constexpr iterator& operator++() {
-            rest &= rest - 1;
+            rest = static_cast<Word>(rest & (rest - 1));
             return *this;
         }
         constexpr bool operator!=(iterator o) const { return rest != o.rest; }
@@ -57,7 +65,7 @@ struct enum_set {
     }
 
     CATENA_FN friend constexpr enum_set operator|(enum_set a, enum_set b) {
-        return {a.bits | b.bits};
+        return {static_cast<Word>(a.bits | b.bits)};
     }
     CATENA_FN friend constexpr enum_set operator|(enum_set a, Enum b) { return a | of(b); }
     CATENA_FN friend constexpr bool operator==(enum_set a, enum_set b) { return a.bits == b.bits; }

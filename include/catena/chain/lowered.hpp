@@ -119,8 +119,8 @@ constexpr const epilogue_part_info& info(epilogue_part p) {
 }
 constexpr const char* name(epilogue_part p) { return info(p).name; }
 
-static_assert(epilogue_part_count < 32, "one bit for each part");
-using epilogue_set = enum_set<epilogue_part, std::uint32_t>;
+static_assert(epilogue_part_count <= 16, "one bit for each part");
+using epilogue_set = enum_set<epilogue_part, std::uint16_t>;
 inline constexpr epilogue_set all_epilogue_parts{(1u << epilogue_part_count) - 1};
 
 /// The parts that apply a function of the launch.
