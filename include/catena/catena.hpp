@@ -4,7 +4,6 @@
 
 #include "catena/arch/arch.hpp"
 #include "catena/chain/catalogue.hpp"
-#include "catena/chain/cost.hpp"
 #include "catena/chain/lower.hpp"
 #include "catena/chain/parts.hpp"
 #include "catena/chain/reference.hpp"

@@ -140,7 +140,7 @@ TEST_CASE("Every operand that a stage of a chain reads is dealt, and its bytes a
             const float* const data = of_heads ? o.heads.member[0].weight : o.row.*field->data;
             CHECK(data != nullptr);
             row_problem without = p;
-            without.needs.stages = p.needs.stages.without(stage_set::of(s.kind));
+            without.needs.stages = p.needs.stages.without(s.kind);
             const std::int64_t rows_read = field->at != nullptr ? p.rows : 1;
             CHECK(bytes_of(p) - bytes_of(without) >= 4 * p.k * rows_read);
             seen.insert(s.reads);
@@ -152,7 +152,7 @@ TEST_CASE("Every operand that a stage of a chain reads is dealt, and its bytes a
 TEST_CASE("Every operand that a part of an epilogue reads has a place in a member, and is dealt") {
     constexpr std::size_t bytes = std::size_t{1} << 20;
     const auto room = std::make_unique<std::byte[]>(bytes);
-    for (const epilogue_part part : epilogue_set::all()) {
+    for (const epilogue_part part : all_epilogue_parts) {
         CAPTURE(name(part));
         const auto* const end = std::end(part_operand_fields);
         const auto* const field =

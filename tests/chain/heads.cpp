@@ -1,6 +1,5 @@
 // Turns and stores of heads in the chain language: how they are spelled, and what they mean.
 #include "catena/chain/catalogue.hpp"
-#include "catena/chain/cost.hpp"
 #include "catena/chain/parts.hpp"
 #include "catena/chain/reference.hpp"
 #include "catena_test/catch.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 using namespace catena::chain;
+using catena::epilogue_part;
 using catena::lowered_chain;
 using catena::operand;
 
@@ -176,10 +177,11 @@ TEST_CASE("An engine's own op is applied to the finished value, and to finished 
 
     constexpr lowered_chain group =
         lower("", quantize<q8_1> | mul_mat<q4_K> | epilogue<add(bias), act, own>);
-    in.matrices = {{.type = q4_K, .rows = 1, .values = {0, 0, 0, 1}, .bias = {-5}}};
+    in.matrices = {{.type = q4_K, .rows = 1, .values = {0, 0, 0, 1}}};
+    in.matrices[0][epilogue_part::bias].values = {-5};
     CHECK(reference(group, in).products[0] == std::vector<double>{-2});
     in.matrices[0].own = {.own = bounded, .with = {-1, 1}};
-    CHECK(asked_parts(in.matrices[0]).has(catena::epilogue_part::own));
+    CHECK(asked_parts(in.matrices[0]).has(epilogue_part::own));
     CHECK(reference(group, in).products[0] == std::vector<double>{-1});
     in.matrices[0].gated_by = {.own = bounded, .with = {2, 3}};
     CHECK(reference(group, in).products[0] == std::vector<double>{1});
@@ -285,18 +287,20 @@ TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and 
         up.push_back(reference_from_activation(finished, other, activation).products[i]);
         m.up = other.matrices[i].values;
         m.numbers.scale = 2;
-        m.factor = {-1.5};
-        m.up_factor = {3};
-        m.bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 21);
-        m.up_bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 22);
-        m.residual = random_values(static_cast<std::int64_t>(up[i].size()), 23);
+        m[epilogue_part::factor] = {.values = {-1.5}, .of_up = {3}};
+        const std::int64_t biases = m.rows * (m.experts != 0 ? m.experts : 1);
+        m[epilogue_part::bias] = {random_values(biases, 21), random_values(biases, 22)};
+        m[epilogue_part::residual].values =
+            random_values(static_cast<std::int64_t>(up[i].size()), 23);
         m.gated_by.function = catena::gate_function::silu;
     }
     const outputs out = reference_from_activation(finished, in, activation);
     const auto wanted = [&](std::size_t i, std::size_t at, std::size_t bias_at) {
         const matrix& m = in.matrices[i];
-        const double gate = bare.products[i][at] * 2 * -1.5 + m.bias[bias_at];
-        return gate / (1 + std::exp(-gate)) * (up[i][at] * 3 + m.up_bias[bias_at]) + m.residual[at];
+        const part_values& bias = m[epilogue_part::bias];
+        const double gate = bare.products[i][at] * 2 * -1.5 + bias.values[bias_at];
+        return gate / (1 + std::exp(-gate)) * (up[i][at] * 3 + bias.of_up[bias_at]) +
+               m[epilogue_part::residual].values[at];
     };
     for (std::size_t at = 0; at < 6; ++at)
         CHECK(out.products[0][at] == Approx(wanted(0, at, at % 3)).epsilon(1e-12));
@@ -310,17 +314,18 @@ TEST_CASE("An epilogue adds up a token's slots times their weights, and then a r
     inputs in = example();
     const std::vector<double> activation = random_values(128, 9);
     matrix& m = in.matrices[1];
-    m.bias = random_values(m.rows * m.experts, 21);
+    m[epilogue_part::bias].values = random_values(m.rows * m.experts, 21);
     const outputs apart = reference_from_activation(finished, in, activation);
     m.combined = true;
     in.expert_weights = random_values(static_cast<std::int64_t>(in.ids.size()), 24);
     const auto columns = in.ids.size(), slots = static_cast<std::size_t>(in.slots);
     const auto rows = static_cast<std::size_t>(m.rows);
-    m.residual = random_values(static_cast<std::int64_t>(rows * columns / slots), 25);
+    const std::vector<double>& residual = m[epilogue_part::residual].values =
+        random_values(static_cast<std::int64_t>(rows * columns / slots), 25);
     const outputs out = reference_from_activation(finished, in, activation);
-    REQUIRE(out.products[1].size() == m.residual.size());
-    for (std::size_t at = 0; at < m.residual.size(); ++at) {
-        double wanted = m.residual[at];
+    REQUIRE(out.products[1].size() == residual.size());
+    for (std::size_t at = 0; at < residual.size(); ++at) {
+        double wanted = residual[at];
         for (std::size_t s = 0; s < slots; ++s) {
             const std::size_t column = at / rows * slots + s;
             wanted += apart.products[1][column * rows + at % rows] * in.expert_weights[column];
@@ -336,14 +341,14 @@ TEST_CASE("Without a second matrix an epilogue takes a function of the product")
     const std::vector<double> activation = random_values(128, 9);
     const outputs bare = reference_from_activation(finished, in, activation);
     matrix& m = in.matrices[0];
-    m.bias = random_values(m.rows, 21);
-    m.residual = random_values(6, 23);
+    const std::vector<double> bias = random_values(m.rows, 21), residual = random_values(6, 23);
+    m[epilogue_part::bias].values = bias;
+    m[epilogue_part::residual].values = residual;
     m.gated_by.function = catena::gate_function::sigmoid;
     const outputs out = reference_from_activation(finished, in, activation);
     for (std::size_t at = 0; at < 6; ++at) {
-        const double v = bare.products[0][at] + m.bias[at % 3];
-        CHECK(out.products[0][at] ==
-              Approx(1 / (1 + std::exp(-v)) + m.residual[at]).epsilon(1e-12));
+        const double v = bare.products[0][at] + bias[at % 3];
+        CHECK(out.products[0][at] == Approx(1 / (1 + std::exp(-v)) + residual[at]).epsilon(1e-12));
     }
     CHECK_THROWS_WITH(reference_from_activation(norm_input, in, activation),
                       "reference: matrix 0 asks for more than the chain's epilogue does");

@@ -1,6 +1,5 @@
 // Routing in the chain language: how it is spelled, and what it means.
 #include "catena/chain/catalogue.hpp"
-#include "catena/chain/cost.hpp"
 #include "catena/chain/parts.hpp"
 #include "catena/chain/reference.hpp"
 #include "catena_test/catch.hpp"
@@ -39,7 +38,6 @@ TEST_CASE("a chain of routing is spelled and lowered as it was written") {
     CHECK(c.stages == (stage_kind::score | stage_kind::choose | stage_kind::weigh));
     CHECK(c.emits == format_set::of(f32));
     CHECK(complete<flow_after<flow{}, decltype(choose | emit<f32>)>>());
-    CHECK(cost(lowered, {.k = 128, .rows = 2}).row.read == 2 * 128 * 4);
 }
 
 TEST_CASE("rows of routing serve any part of their chain that chooses, and no other row") {
@@ -132,10 +130,4 @@ TEST_CASE("experts that a chain chooses are multiplied with what they read, and 
     CHECK(out.products[0] == std::vector<double>{34, 56});
     in.routed_x.pop_back();
     CHECK_THROWS_AS(reference(both, in), std::invalid_argument);
-
-    constexpr matrix_size one[] = {{.type = q4_K, .rows = 64, .experts_read = 2}};
-    const chain_work w =
-        cost(both, {.k = 128, .rows = 1, .routed_k = 256, .matrices = one, .columns = 2});
-    CHECK(w.row.read == 128 * 4);
-    CHECK(w.matvec.operations == 2 * 256 * 64 * 2);
 }

@@ -138,7 +138,8 @@ __global__ void real_kernel(const float* in, float* out, int n) {
     if (i >= n) return;
     const real a = x.load(in + i), b = x.load(in + n + i);
     const real sum = (a + b) * a - b / a;
-    const real mixed = fma(sum, a, sqrt(b)) + from_half(to_half(a)) + from_bfloat16(to_bfloat16(b));
+    const real mixed =
+        fma(sum, a, sqrt(b)) + from_half(to_half(a)) + real{f32_from_bf16(to_bfloat16(b))};
     const real curved = exp(a) + tanh(a) * erf(b) + clamp(a, -b, b);
     x.store(out + i, curved + mixed + from_int(to_int(a)) + from_int(to_int8(b)) - abs(a));
 }

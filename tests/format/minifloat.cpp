@@ -52,9 +52,6 @@ TEST_CASE("A block's e8m0 brings its largest magnitude below twice the element's
             const std::uint8_t code = e8m0_of_block(largest, power);
             const int clamped = static_cast<int>(exponent) - power;
             CHECK(code == (clamped < 0 ? 0 : clamped));
-            CHECK(f32_from_bits(f32_bits_from_e8m0(code)) *
-                      f32_from_bits(f32_bits_of_inverse_e8m0(code)) ==
-                  1);
         }
     CHECK(e8m0_of_block(0x7f800000u, 8) == e8m0_nan);
     CHECK(f32_bits_from_e8m0(e8m0_nan) == f32_nan_bits);

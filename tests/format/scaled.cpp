@@ -2,11 +2,13 @@
 #include "catena/format/scaled.hpp"
 #include "catena/format/random.hpp"
 #include "catena_test/catch.hpp"
+#include "catena_test/stored_scales.hpp"
 
 #include <cmath>
 #include <limits>
 
 using namespace catena;
+using catena_test::stored_scales;
 
 namespace {
 

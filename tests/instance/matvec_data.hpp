@@ -1,6 +1,7 @@
 // What a matvec case is made of: its operands, seeded, and what the reference is given.
 #pragma once
 
+#include "fp8_scales.hpp"
 #include "matvec_case.hpp"
 
 #include "catena/chain/reference.hpp"
@@ -10,6 +11,7 @@
 #include "catena/format/scaled.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena_test/stored_scales.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -244,22 +246,21 @@ inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
     for (std::size_t i = 0; i < c.members.size(); ++i) {
         const member_shape& m = c.members[i];
         const member_data& from = d.members[i];
-        in.matrices.push_back(
-            {.type = m.type,
-             .rows = m.rows,
-             .experts = c.experts_of(m),
-             .values = decoded_weight(c, m, from.weight, from.scale),
-             .numbers = {.scale = m.parts.has(epilogue_part::scale) ? product_scale : 1},
-             .factor = {from.factor.begin(), from.factor.end()},
-             .bias = packed(from.bias, m.rows, bias_gap),
-             .up = decoded_weight(c, m, from.up, from.up_scale),
-             .up_factor = {from.up_factor.begin(), from.up_factor.end()},
-             .up_bias = packed(from.up_bias, m.rows, bias_gap),
-             .combined = m.parts.has(epilogue_part::combine),
-             .residual = packed(from.residual, m.rows, residual_gap(m)),
-             .gated_by =
-                 meaning_of(on, has_function(m) ? m.function : gate_function::none, clamped),
-             .own = meaning_of(on, m.parts.has(epilogue_part::own) ? m.own : gate_function::none)});
+        chain::matrix& to = in.matrices.emplace_back(chain::matrix{
+            .type = m.type,
+            .rows = m.rows,
+            .experts = c.experts_of(m),
+            .values = decoded_weight(c, m, from.weight, from.scale),
+            .numbers = {.scale = m.parts.has(epilogue_part::scale) ? product_scale : 1},
+            .up = decoded_weight(c, m, from.up, from.up_scale),
+            .combined = m.parts.has(epilogue_part::combine),
+            .gated_by = meaning_of(on, has_function(m) ? m.function : gate_function::none, clamped),
+            .own = meaning_of(on, m.parts.has(epilogue_part::own) ? m.own : gate_function::none)});
+        to[epilogue_part::factor] = {{from.factor.begin(), from.factor.end()},
+                                     {from.up_factor.begin(), from.up_factor.end()}};
+        to[epilogue_part::bias] = {packed(from.bias, m.rows, bias_gap),
+                                   packed(from.up_bias, m.rows, bias_gap)};
+        to[epilogue_part::residual].values = packed(from.residual, m.rows, residual_gap(m));
     }
     return in;
 }

@@ -9,6 +9,7 @@
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena_test/catch.hpp"
+#include "catena_test/stored_scales.hpp"
 
 #include <algorithm>
 #include <cmath>

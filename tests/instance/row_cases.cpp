@@ -34,7 +34,7 @@ bool fit(row_case& c, const row_computation& computes, const row_policy& how) {
     c.emits.bits &= computes.emits.bits;
     for (const format f : formats_in(c.emits))
         if (!fits(f, c)) c.emits.bits &= ~format_set::of(f).bits;
-    c.residual = c.residual && adds_residual(computes.stages);
+    c.residual = c.residual && computes.stages.any(residual_stages);
     c.again = c.again && computes.stages.has(stage_kind::next_norm) && c.residual;
     if (c.slots > 0 && !computes.stages.has(stage_kind::combine)) return false;
     if (!computes.stages.has(stage_kind::scale)) c.x_scale = 1;

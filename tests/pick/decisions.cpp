@@ -298,7 +298,7 @@ TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
     arch quick = toy_arch;  // a row waits for memory, not for bandwidth
     quick.bytes_per_us = 100e3;
     row_problem p = norm_problem(2048);
-    p.needs.stages = p.needs.stages.without(stage_set::of(stage_kind::add_residual));
+    p.needs.stages = p.needs.stages.without(stage_kind::add_residual);
     const double alone = predicted_us(r, p, quick, {.resident = 2});
     p.needs.stages = p.needs.stages | stage_kind::add_residual;
     CHECK(predicted_us(r, p, quick, {.resident = 2}) == Approx(alone).epsilon(0.01));

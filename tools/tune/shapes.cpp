@@ -5,7 +5,6 @@
 #include "nearest.hpp"
 #include "policies.hpp"
 
-#include "catena/chain/work.hpp"
 #include "catena/engine/json.hpp"
 #include "catena/pick/constraints.hpp"
 #include "catena/plan/step.hpp"

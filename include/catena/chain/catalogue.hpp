@@ -9,9 +9,7 @@
 namespace CATENA_NAMESPACE::chain {
 
 template <literal Name, class Chain>
-struct catalogue_entry {
-    using chain_type = Chain;
-};
+struct catalogue_entry {};
 
 /// entry<"norm_input">(chain): one line of a catalogue.
 template <literal Name, class... Ops>

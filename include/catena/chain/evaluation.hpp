@@ -17,8 +17,21 @@
 
 namespace CATENA_NAMESPACE::chain {
 
+/// What a part of an epilogue reads in memory (part_operand), and what it reads for a second
+/// matrix: one number or one for each expert, [rows] or [rows, experts], or a tensor of the
+/// result's shape.
+struct part_values {
+    std::vector<double> values = {}, of_up = {};
+};
+
 /// One reader of the activation, decoded: [k, rows] when dense, [k, rows, experts] when expert.
 struct matrix {
+    /// The operand of a part of the epilogue; empty as long as nobody gives the matrix one.
+    part_values& operator[](epilogue_part p) { return operands[static_cast<std::size_t>(p)]; }
+    const part_values& operator[](epilogue_part p) const {
+        return operands[static_cast<std::size_t>(p)];
+    }
+
     format type = format::unknown;
     std::int64_t rows = 0;
     std::int64_t experts = 0;  ///< 0: dense
@@ -26,13 +39,9 @@ struct matrix {
 
     // What the chain's epilogue does with the products: nothing as long as all this is empty.
     epilogue_numbers numbers = {};
-    std::vector<double> factor = {};  ///< factors in memory: one number, or one for each expert
-    std::vector<double> bias = {};    ///< [rows], expert: [rows, experts]
-    std::vector<double> up = {};      ///< second matrix, gated by the first one; laid out as values
-    std::vector<double> up_factor = {};  ///< factors of up; laid out as factor
-    std::vector<double> up_bias = {};    ///< bias of up; laid out as bias
-    bool combined = false;  ///< expert: products times inputs::expert_weights are added up
-    std::vector<double> residual = {};  ///< added to the product; combined: [rows, tokens]
+    std::array<part_values, epilogue_part_count> operands = {};  ///< as operator[] has them
+    std::vector<double> up = {};  ///< second matrix, gated by the first one; laid out as values
+    bool combined = false;        ///< expert: products times inputs::expert_weights are added up
     gating gated_by = {};  ///< function that gates up, or without up the function of the product
     gating own = {};       ///< an engine's own op, applied to the gated value
 };

@@ -53,8 +53,7 @@ inline constexpr flow refused{.refused = true};
 
 /// An op is an empty type. Its minimal complete definition: `lowered` (its stage, whose kind is
 /// that of the flow behind it), `spell(out)` and `after<Before>()` (its type rule). For each kind
-/// of stage, `stage_meaning` has `apply` (what it does in double) and `count` (bytes and
-/// operations).
+/// of stage, `stage_meaning` has `apply`: what it does in double.
 template <class T>
 concept chain_op = requires(text& out) {
     requires T::is_op;

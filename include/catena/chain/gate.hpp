@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -16,9 +15,6 @@ struct gating {
     double (*own)(double, const op_numbers&) = nullptr;  ///< an engine's own function, or null
     op_numbers with = {};                                ///< parameters of own
 };
-
-/// Operations of a gated value in the model of costs: exponential, sum, quotient, product.
-inline constexpr std::int64_t gate_operations = 4;
 
 /// f(g) * x
 inline double gated(const gating& by, double g, double x) {

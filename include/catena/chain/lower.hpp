@@ -1,9 +1,22 @@
 // From a chain to its plain list of stages. Hana ends here: kernels and engines never see it.
 #pragma once
 
-#include "catena/chain/print.hpp"
+#include "catena/chain/chain.hpp"
+
+#include <boost/hana/for_each.hpp>
 
 namespace CATENA_NAMESPACE::chain {
+
+/// How its author wrote a chain: "rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | ...".
+template <class... Ops>
+constexpr text signature(const sequence<Ops...>& chain) {
+    text out;
+    hana::for_each(chain.ops, [&](auto op) {
+        if (out.size != 0) out << " | ";
+        op.spell(out);
+    });
+    return out;
+}
 
 /// The chain's signature as a string that lives as long as the program.
 template <class Chain>

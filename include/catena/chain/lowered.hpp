@@ -119,47 +119,9 @@ constexpr const epilogue_part_info& info(epilogue_part p) {
 }
 constexpr const char* name(epilogue_part p) { return info(p).name; }
 
-/// A set of parts. Since parts have one order, a set is also a sequence.
-struct epilogue_set {
-    std::uint16_t bits = 0;
-    static_assert(epilogue_part_count <= 16, "one bit for each part");
-
-    static constexpr epilogue_set of(epilogue_part p) {
-        return {static_cast<std::uint16_t>(1u << static_cast<unsigned>(p))};
-    }
-    static constexpr epilogue_set all() { return {(1u << epilogue_part_count) - 1}; }
-    constexpr bool empty() const { return bits == 0; }
-    constexpr bool has(epilogue_part p) const { return (bits & of(p).bits) != 0; }
-    constexpr bool any(epilogue_set of) const { return (bits & of.bits) != 0; }
-    constexpr bool contains(epilogue_set other) const { return (other.bits & ~bits) == 0; }
-    constexpr epilogue_set without(epilogue_part p) const {
-        return {static_cast<std::uint16_t>(bits & ~of(p).bits)};
-    }
-
-    /// For loops over the parts of the set, in their order.
-    struct iterator {
-        unsigned rest;
-        constexpr epilogue_part operator*() const {
-            return static_cast<epilogue_part>(lowest_bit(rest));
-        }
-        constexpr iterator& operator++() {
-            rest &= rest - 1;
-            return *this;
-        }
-        constexpr bool operator!=(iterator o) const { return rest != o.rest; }
-    };
-    constexpr iterator begin() const { return {bits}; }
-    constexpr iterator end() const { return {0}; }
-};
-
-constexpr epilogue_set operator|(epilogue_set a, epilogue_set b) {
-    return {static_cast<std::uint16_t>(a.bits | b.bits)};
-}
-constexpr epilogue_set operator|(epilogue_set a, epilogue_part b) {
-    return a | epilogue_set::of(b);
-}
-constexpr bool operator==(epilogue_set a, epilogue_set b) { return a.bits == b.bits; }
-constexpr bool operator!=(epilogue_set a, epilogue_set b) { return !(a == b); }
+static_assert(epilogue_part_count <= 16, "one bit for each part");
+using epilogue_set = enum_set<epilogue_part, std::uint16_t>;
+inline constexpr epilogue_set all_epilogue_parts{(1u << epilogue_part_count) - 1};
 
 /// The parts that apply a function of the launch.
 inline constexpr epilogue_set function_parts =

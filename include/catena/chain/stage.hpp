@@ -56,49 +56,10 @@ constexpr const char* name(stage_kind kind) {
     return names[static_cast<int>(kind)];
 }
 
-/// A set of stages. Since stages have one order, a set is also a sequence.
-struct stage_set {
-    std::uint32_t bits = 0;
-    static_assert(stage_kind_count <= 32, "one bit for each stage");
+static_assert(stage_kind_count <= 32, "one bit for each stage");
+using stage_set = enum_set<stage_kind, std::uint32_t>;
 
-    CATENA_FN static constexpr stage_set of(stage_kind kind) {
-        return {1u << static_cast<unsigned>(kind)};
-    }
-    /// All stages that come before `kind`.
-    CATENA_FN static constexpr stage_set before(stage_kind kind) {
-        return {(1u << static_cast<unsigned>(kind)) - 1};
-    }
-    CATENA_FN constexpr bool empty() const { return bits == 0; }
-    CATENA_FN constexpr bool has(stage_kind kind) const { return (bits & of(kind).bits) != 0; }
-    CATENA_FN constexpr bool any(stage_set of) const { return (bits & of.bits) != 0; }
-    CATENA_FN constexpr bool contains(stage_set other) const { return (other.bits & ~bits) == 0; }
-    CATENA_FN constexpr stage_set without(stage_set other) const { return {bits & ~other.bits}; }
-    CATENA_FN constexpr stage_set both(stage_set other) const { return {bits & other.bits}; }
-    constexpr int size() const {
-        int n = 0;
-        for (std::uint32_t rest = bits; rest != 0; rest &= rest - 1) ++n;
-        return n;
-    }
-
-    /// For loops over the stages of the set, in their order.
-    struct iterator {
-        std::uint32_t rest;
-        constexpr stage_kind operator*() const { return static_cast<stage_kind>(lowest_bit(rest)); }
-        constexpr iterator& operator++() {
-            rest &= rest - 1;
-            return *this;
-        }
-        constexpr bool operator!=(iterator o) const { return rest != o.rest; }
-    };
-    constexpr iterator begin() const { return {bits}; }
-    constexpr iterator end() const { return {0}; }
-};
-
-CATENA_FN constexpr stage_set operator|(stage_set a, stage_set b) { return {a.bits | b.bits}; }
-CATENA_FN constexpr stage_set operator|(stage_set a, stage_kind b) { return a | stage_set::of(b); }
 CATENA_FN constexpr stage_set operator|(stage_kind a, stage_kind b) { return stage_set::of(a) | b; }
-CATENA_FN constexpr bool operator==(stage_set a, stage_set b) { return a.bits == b.bits; }
-CATENA_FN constexpr bool operator!=(stage_set a, stage_set b) { return !(a == b); }
 
 /// The stages that a row step does to its value. It also emits and quantizes; the rest is done by
 /// the launch of a group.
@@ -156,11 +117,9 @@ constexpr stage_rule rule_of(stage_kind kind) {
         case stage_kind::own:
             return {value_stages, {}};
         case stage_kind::rope:
-            return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
         case stage_kind::store:
             return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
         case stage_kind::score:
-            return {{}, stage_set::before(stage_kind::score)};
         case stage_kind::choose:
             return {{}, stage_set::before(stage_kind::score)};
         case stage_kind::weigh:
@@ -208,8 +167,6 @@ inline constexpr stage_set gate_stages = stage_kind::glu | stage_kind::gate;
 
 CATENA_FN constexpr bool gates(stage_set stages) { return stages.any(gate_stages); }
 
-CATENA_FN constexpr bool adds_residual(stage_set stages) { return stages.any(residual_stages); }
-
 /// The named operands of a chain. Each becomes a launch argument.
 enum class operand : std::uint8_t {
     none,
@@ -244,29 +201,10 @@ template <class T, operand Which>
 inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
 
 constexpr const char* name(operand o) {
-    switch (o) {
-        case operand::none:
-            return "none";
-        case operand::x:
-            return "x";
-        case operand::residual:
-            return "residual";
-        case operand::weight:
-            return "weight";
-        case operand::one_plus_weight:
-            return "one_plus_weight";
-        case operand::bias:
-            return "bias";
-        case operand::gate:
-            return "gate";
-        case operand::scale:
-            return "scale";
-        case operand::next_weight:
-            return "next_weight";
-        case operand::factor:
-            return "factor";
-    }
-    return "unknown";
+    constexpr const char* names[] = {"none", "x",    "residual", "weight",      "one_plus_weight",
+                                     "bias", "gate", "scale",    "next_weight", "factor"};
+    static_assert(sizeof(names) / sizeof(names[0]) == operand_count, "one name for each operand");
+    return names[static_cast<int>(o)];
 }
 
 }  // namespace chain

@@ -3,7 +3,7 @@
 // compiles with. So a body gives the same bits on a GPU and on the host.
 #pragma once
 
-#include "catena/config.hpp"
+#include "catena/format/half.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -242,25 +242,7 @@ CATENA_FN std::uint16_t to_half(real a) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(a.v));
     return h;
 #else
-    const std::uint32_t sign = (bits_of(a) >> 16) & 0x8000u;
-    const std::uint32_t magnitude = bits_of(a) & 0x7fffffffu;
-    const std::uint32_t exponent = magnitude >> 23;
-    std::uint32_t h = 0;
-    if (magnitude > 0x7f800000u) return 0x7fff;
-    if (exponent >= 143) {  // 2^16 and up
-        h = 0x7c00;
-    } else if (exponent >= 113) {  // normal as a half; a carry out of the mantissa ends in infinity
-        const std::uint32_t rebased = magnitude - 0x38000000u;
-        h = (rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13;
-    } else if (exponent >= 102) {  // subnormal as a half
-        const std::uint32_t shift = 126 - exponent;
-        const std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-        const std::uint32_t rest = mantissa & ((1u << shift) - 1);
-        const std::uint32_t tie = 1u << (shift - 1);
-        h = mantissa >> shift;
-        if (rest > tie || (rest == tie && (h & 1u) != 0)) ++h;
-    }
-    return static_cast<std::uint16_t>(sign | h);
+    return f16_from_f32_bits(bits_of(a));
 #endif
 }
 
@@ -270,15 +252,7 @@ CATENA_FN real from_half(std::uint16_t h) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(r.v) : "h"(h));
     return r;
 #else
-    const std::uint32_t sign = (h & 0x8000u) << 16;
-    const std::uint32_t exponent = (h >> 10) & 0x1fu;
-    std::uint32_t mantissa = h & 0x3ffu;
-    if (exponent == 31) return from_bits(mantissa != 0 ? 0x7fffffffu : sign | 0x7f800000u);
-    if (exponent != 0) return from_bits(sign | ((exponent + 112) << 23) | (mantissa << 13));
-    if (mantissa == 0) return from_bits(sign);
-    std::uint32_t shifted = 113;
-    for (; (mantissa & 0x400u) == 0; mantissa <<= 1) --shifted;
-    return from_bits(sign | (shifted << 23) | ((mantissa & 0x3ffu) << 13));
+    return from_bits(f32_bits_from_f16(h));
 #endif
 }
 
@@ -289,14 +263,8 @@ CATENA_FN std::uint16_t to_bfloat16(real a) {
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(a.v));
     return h;
 #else
-    if (is_nan(a)) return 0x7fff;
-    const std::uint32_t bits = bits_of(a);
-    return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+    return bf16_from_f32_bits(bits_of(a));
 #endif
-}
-
-CATENA_FN real from_bfloat16(std::uint16_t h) {
-    return from_bits(static_cast<std::uint32_t>(h) << 16);
 }
 
 /// Two halves, or two bfloat16, in a word, the first in its lower bits.

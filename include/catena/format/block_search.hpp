@@ -28,13 +28,11 @@ struct scaled_block {
     /// Values must be finite. d has the sign that makes the largest scale -Span, the side that has
     /// one more.
     static scaled_block nearest(const float* in) {
-        float scales[Parts], extreme = 0;
-        for (int part = 0; part < Parts; ++part) {
+        float scales[Parts];
+        for (int part = 0; part < Parts; ++part)
             scales[part] = fit_scale<Count>(in + Count * part, LevelSpan).scale;
-            if (std::fabs(scales[part]) > std::fabs(extreme)) extreme = scales[part];
-        }
         scaled_block out;
-        out.d = f16_from_f32(extreme / static_cast<float>(-Span));
+        out.d = f16_from_f32(extreme_of<Parts>(scales) / static_cast<float>(-Span));
         const float d = f32_from_f16(out.d);
         const float per_d = inverse_or_zero(d);
         for (int part = 0; part < Parts; ++part) {

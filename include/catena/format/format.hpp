@@ -170,41 +170,7 @@ constexpr std::int64_t scale_bytes(format f, std::int64_t k) {
     return k / scale_group(f, k) * (small ? 1 : 4);
 }
 
-/// A set of formats, as one word.
-static_assert(format_count <= 64);
-struct format_set {
-    std::uint64_t bits = 0;
-
-    CATENA_FN static constexpr format_set of(format f) {
-        return {std::uint64_t{1} << static_cast<unsigned>(f)};
-    }
-    constexpr bool empty() const { return bits == 0; }
-    CATENA_FN constexpr bool has(format f) const { return (bits & of(f).bits) != 0; }
-    constexpr bool contains(format_set other) const { return (other.bits & ~bits) == 0; }
-    constexpr format_set without(format_set other) const { return {bits & ~other.bits}; }
-    constexpr int size() const {
-        int n = 0;
-        for (std::uint64_t rest = bits; rest != 0; rest &= rest - 1) ++n;
-        return n;
-    }
-
-    /// For loops over the formats of the set, in the order of the registry.
-    struct iterator {
-        std::uint64_t rest;
-        constexpr format operator*() const { return static_cast<format>(lowest_bit(rest)); }
-        constexpr iterator& operator++() {
-            rest &= rest - 1;
-            return *this;
-        }
-        constexpr bool operator!=(iterator o) const { return rest != o.rest; }
-    };
-    constexpr iterator begin() const { return {bits}; }
-    constexpr iterator end() const { return {0}; }
-};
-
-constexpr format_set operator|(format_set a, format_set b) { return {a.bits | b.bits}; }
-constexpr format_set operator|(format_set a, format b) { return a | format_set::of(b); }
-constexpr bool operator==(format_set a, format_set b) { return a.bits == b.bits; }
-constexpr bool operator!=(format_set a, format_set b) { return !(a == b); }
+static_assert(format_count <= 64, "one bit for each format");
+using format_set = enum_set<format, std::uint64_t>;
 
 }  // namespace CATENA_NAMESPACE

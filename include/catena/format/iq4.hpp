@@ -42,10 +42,7 @@ inline int nearest_iq4(float x) {
 /// The scale of least squared error for 32 values among those that best fit the levels under which
 /// the value of largest magnitude falls near either end.
 inline float fit_iq4_scale(const float* in) {
-    float extreme = 0;
-    for (int i = 0; i < 32; ++i)
-        if (std::fabs(in[i]) > std::fabs(extreme)) extreme = in[i];
-    const float per_extreme = inverse_or_zero(extreme);
+    const float per_extreme = inverse_or_zero(extreme_of<32>(in));
     float best = 0, best_gain = 0;
     for (const int end : {-127, 113})
         for (int step = -8; step <= 8; ++step) {
@@ -119,12 +116,9 @@ struct codec<format::iq4_xs> {
 
     /// Values must be finite. d has the sign that makes the largest scale -32.
     static void encode(const float* in, block* out) {
-        float scales[8], extreme = 0;
-        for (int part = 0; part < 8; ++part) {
-            scales[part] = detail::fit_iq4_scale(in + 32 * part);
-            if (std::fabs(scales[part]) > std::fabs(extreme)) extreme = scales[part];
-        }
-        *out = {f16_from_f32(extreme / -32.0f), 0, {}, {}};
+        float scales[8];
+        for (int part = 0; part < 8; ++part) scales[part] = detail::fit_iq4_scale(in + 32 * part);
+        *out = {f16_from_f32(extreme_of<8>(scales) / -32.0f), 0, {}, {}};
         const float d = f32_from_f16(out->d), per_d = inverse_or_zero(d);
         for (int part = 0; part < 8; ++part) {
             const int near = nearest_level(scales[part] * per_d, -32, 31);

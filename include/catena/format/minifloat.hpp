@@ -85,10 +85,4 @@ CATENA_FN constexpr std::uint8_t e8m0_from_f32_bits(std::uint32_t bits) {
     return static_cast<std::uint8_t>(bits >= 0x7f800000u ? e8m0_nan : bits >> 23);
 }
 
-/// The f32 bits of 2^(127 - code), by which a block's values are multiplied to become elements.
-/// Finite for the codes that e8m0_of_block makes.
-CATENA_FN constexpr std::uint32_t f32_bits_of_inverse_e8m0(std::uint8_t code) {
-    return (254u - code) << 23;
-}
-
 }  // namespace CATENA_NAMESPACE

@@ -6,6 +6,7 @@
 
 #include "catena/format/format.hpp"
 #include "catena/format/minifloat.hpp"
+#include "catena/format/rounding.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -64,13 +65,6 @@ void decode_e2m1(const std::uint8_t* in, Real half_scale, Real* out) {
                  static_cast<Real>(doubled_e2m1[in[i % (Count / 2)] >> i / (Count / 2) * 4 & 15]);
 }
 
-template <int Count>
-float largest_magnitude(const float* in) {
-    float largest = 0;
-    for (int i = 0; i < Count; ++i) largest = std::fmax(largest, std::fabs(in[i]));
-    return largest;
-}
-
 }  // namespace detail
 
 template <>
@@ -80,7 +74,7 @@ struct codec<format::mxfp4> {
     /// Values must be finite. The exponent is that of the specification or the next, whichever
     /// leaves less error: the next serves where the largest value would saturate.
     static void encode(const float* in, block* out) {
-        const std::uint32_t largest = f32_bits(detail::largest_magnitude<32>(in));
+        const std::uint32_t largest = largest_magnitude({in, 32});
         const std::uint8_t e = e8m0_of_block(largest, 2);
         *out = {e, {}};
         block higher{static_cast<std::uint8_t>(e + 1), {}};
@@ -107,7 +101,7 @@ struct codec<format::nvfp4> {
     static void encode(const float* in, block* out) {
         for (int part = 0; part < 4; ++part) {
             const float* values = in + 16 * part;
-            const float largest = detail::largest_magnitude<16>(values);
+            const float largest = f32_from_bits(largest_magnitude({values, 16}));
             const int for_six = e4m3_from_f32_bits(f32_bits(largest / e2m1_largest));
             float least = INFINITY;
             for (int code = for_six - 1; code <= for_six + 6; ++code) {

@@ -1,6 +1,7 @@
-// q4_K: 256 values in 8 parts of 32; value = d * scale * level - dmin * min, with a 6-bit scale and
-// a 6-bit min per part and 4-bit levels. Bytes 32c .. 32c+31 of qs hold part 2c below and part 2c+1
-// above.
+// q4_K and q5_K: 256 values in 8 parts of 32; value = d * scale * level - dmin * min, with a 6-bit
+// scale and a 6-bit min per part and levels of 4 or 5 bits. Bytes 32c .. 32c+31 of qs hold the low
+// four bits of part 2c below and those of part 2c+1 above; bit p of qh[i] is the fifth of value i
+// of part p.
 #pragma once
 
 #include "catena/format/block_search.hpp"
@@ -17,6 +18,15 @@ struct block_q4_K {
     std::uint8_t qs[128];
 };
 static_assert(sizeof(block_q4_K) == 144, "ggml's layout");
+
+struct block_q5_K {
+    std::uint16_t d;     ///< f16
+    std::uint16_t dmin;  ///< f16
+    std::uint8_t scales[12];
+    std::uint8_t qh[32];
+    std::uint8_t qs[128];
+};
+static_assert(sizeof(block_q5_K) == 176, "ggml's layout");
 
 /// Parts 0 to 3 have their scales in the low six bits of bytes 0 to 3 and their mins in those of
 /// bytes 4 to 7. Parts 4 to 7 have their low four bits in bytes 8 to 11 (scale below, min above)
@@ -47,19 +57,26 @@ inline void raise_scale_min(std::uint8_t* scales) {
     pack_scale_min(parts, scales);
 }
 
-template <>
-struct codec<format::q4_K> {
-    using block = block_q4_K;
+namespace detail {
+
+template <class Block, int Bits>
+struct scale_min_codec {
+    using block = Block;
+    static constexpr int highest = (1 << Bits) - 1;
 
     /// Values must be finite.
     static void encode(const float* in, block* out) {
-        const auto best = scale_min_block<8, 32, 63, 15>::nearest(in);
+        const auto best = scale_min_block<8, 32, 63, highest>::nearest(in);
+        *out = {};
         out->d = best.d;
         out->dmin = best.dmin;
         pack_scale_min(best.parts, out->scales);
-        for (int i = 0; i < 128; ++i) {
-            const std::uint8_t* low = best.levels + i / 32 * 64 + i % 32;
-            out->qs[i] = static_cast<std::uint8_t>(low[0] | low[32] << 4);
+        for (int i = 0; i < 256; ++i) {
+            const int part = i / 32, level = best.levels[i];
+            auto& low = out->qs[part / 2 * 32 + i % 32];
+            low = static_cast<std::uint8_t>(low | (level & 15) << part % 2 * 4);
+            if constexpr (Bits == 5)
+                out->qh[i % 32] = static_cast<std::uint8_t>(out->qh[i % 32] | level >> 4 << part);
         }
     }
 
@@ -72,18 +89,29 @@ struct codec<format::q4_K> {
             const Real scale = d * static_cast<Real>(at.scale),
                        min = dmin * static_cast<Real>(at.min);
             const std::uint8_t* qs = in->qs + part / 2 * 32;
-            for (int i = 0; i < 32; ++i)
-                *out++ = scale * static_cast<Real>((qs[i] >> part % 2 * 4) & 15) - min;
+            for (int i = 0; i < 32; ++i) {
+                int level = qs[i] >> part % 2 * 4 & 15;
+                if constexpr (Bits == 5) level |= (in->qh[i] >> part & 1) << 4;
+                *out++ = scale * static_cast<Real>(level) - min;
+            }
         }
     }
 
-    /// d in [2^-14, 2^-13), scales and mins of 32 to 63, and the dmin that centers the levels on
-    /// zero.
+    /// d in [2^-14, 2^-13), of 5 bits in [2^-15, 2^-14); scales and mins of 32 to 63, and the dmin
+    /// that centers the levels on zero.
     static void bound(block* b) {
-        b->d = static_cast<std::uint16_t>(0x0400 | (b->d & 0x3ff));
-        b->dmin = f16_from_f32(7.5f * f32_from_f16(b->d));
+        const int lowest = Bits == 4 ? 0x0400 : 0x0200;  // the second is subnormal
+        b->d = static_cast<std::uint16_t>(lowest | (b->d & (lowest - 1)));
+        b->dmin = f16_from_f32(highest / 2.0f * f32_from_f16(b->d));
         raise_scale_min(b->scales);
     }
 };
+
+}  // namespace detail
+
+template <>
+struct codec<format::q4_K> : detail::scale_min_codec<block_q4_K, 4> {};
+template <>
+struct codec<format::q5_K> : detail::scale_min_codec<block_q5_K, 5> {};
 
 }  // namespace CATENA_NAMESPACE

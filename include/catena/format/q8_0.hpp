@@ -5,7 +5,6 @@
 #include "catena/format/half.hpp"
 #include "catena/format/rounding.hpp"
 
-#include <cmath>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE {
@@ -22,9 +21,7 @@ struct codec<format::q8_0> {
 
     /// Values must be finite. The bytes are those of ggml's reference quantizer.
     static void encode(const float* in, block* out) {
-        float largest = 0;
-        for (int i = 0; i < 32; ++i) largest = std::fmax(largest, std::fabs(in[i]));
-        const float d = largest / 127.0f;
+        const float d = f32_from_bits(largest_magnitude({in, 32})) / 127.0f;
         out->d = f16_from_f32(d);
         const float per_d = inverse_or_zero(d);
         for (int i = 0; i < 32; ++i)

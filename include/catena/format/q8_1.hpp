@@ -29,11 +29,7 @@ struct quantized_32 {
 /// for d, so that it is not lost in the product.
 inline quantized_32 quantize_32(const float* in) {
     quantized_32 out;
-    std::uint32_t largest = 0;
-    for (int i = 0; i < 32; ++i) {
-        const std::uint32_t magnitude = f32_bits(in[i]) & 0x7fffffffu;
-        largest = magnitude > largest ? magnitude : largest;
-    }
+    const std::uint32_t largest = largest_magnitude({in, 32});
     if (largest >= 0x7f800000u) {
         out.d = f32_from_bits(f32_nan_bits);
         return out;

@@ -2,9 +2,12 @@
 // call.
 #pragma once
 
-#include "catena/config.hpp"
+#include "catena/format/half.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace CATENA_NAMESPACE {
 
@@ -13,6 +16,22 @@ inline int round_half_away(float x) {
     const int whole = static_cast<int>(x);
     const float rest = x - static_cast<float>(whole);  // exact
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+/// The value of largest magnitude, the first of them.
+template <int Count>
+float extreme_of(const float* values) {
+    float extreme = 0;
+    for (int i = 0; i < Count; ++i)
+        if (std::fabs(values[i]) > std::fabs(extreme)) extreme = values[i];
+    return extreme;
+}
+
+/// The bits of the largest magnitude; an infinity or a NaN exceeds every number.
+inline std::uint32_t largest_magnitude(std::span<const float> values) {
+    std::uint32_t largest = 0;
+    for (const float v : values) largest = std::max(largest, f32_bits(v) & 0x7fffffffu);
+    return largest;
 }
 
 /// 1 / d, or 0 where that is no finite number: every level of a block of zeros is 0.

@@ -18,10 +18,7 @@ struct scale_fit {
 /// fall within 0.9 of level -span: the side that has one level more.
 template <int Count>
 scale_fit fit_scale(const float* values, int span) {
-    float extreme = 0;
-    for (int i = 0; i < Count; ++i)
-        if (std::fabs(values[i]) > std::fabs(extreme)) extreme = values[i];
-    const float per_extreme = inverse_or_zero(extreme);
+    const float per_extreme = inverse_or_zero(extreme_of<Count>(values));
     scale_fit best;
     float best_gain = 0;  // sum of squares explained
     for (int step = -9; step <= 9; ++step) {

@@ -23,7 +23,6 @@
 #include "catena/format/minifloat.hpp"
 #include "catena/format/rounding.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -41,15 +40,6 @@ struct scaled_row {
 };
 
 namespace detail {
-
-inline std::uint32_t largest_magnitude(std::span<const float> values) {
-    std::uint32_t largest = 0;
-    for (const float v : values) {
-        const std::uint32_t magnitude = f32_bits(v) & 0x7fffffffu;
-        largest = magnitude > largest ? magnitude : largest;
-    }
-    return largest;
-}
 
 /// The scale of a group of values; `given` of a tensor.
 inline float scale_of(format f, std::span<const float> values, float given) {
@@ -114,31 +104,6 @@ inline std::vector<double> decode_scaled(format f, const scaled_row& row, std::i
                                                               : f32_bits_from_e4m3(code))};
         const double scale = f == format::fp8_tensor ? given : double{row.scales[i / group]};
         out[i] = q * scale * (f == format::nvfp4_rows ? given : 1);
-    }
-    return out;
-}
-
-/// The scales as they are stored: of `type` (f32, f16, bf16) where that is a parameter, e8m0 or
-/// e4m3 of the mx and nv formats.
-inline std::vector<std::byte> stored_scales(format f, const std::vector<float>& scales,
-                                            format type = format::f32) {
-    std::vector<std::byte> out;
-    const auto append = [&out](auto bits) {
-        const auto at = out.size();
-        out.resize(at + sizeof bits);
-        std::memcpy(out.data() + at, &bits, sizeof bits);
-    };
-    for (const float scale : scales) {
-        if (f == format::mxfp8_rows || f == format::mxfp4_rows)
-            append(e8m0_from_f32_bits(f32_bits(scale)));
-        else if (f == format::nvfp4_rows)
-            append(e4m3_from_f32_bits(f32_bits(scale)));
-        else if (type == format::f16)
-            append(f16_from_f32(scale));
-        else if (type == format::bf16)
-            append(bf16_from_f32(scale));
-        else
-            append(scale);
     }
     return out;
 }

@@ -8,7 +8,6 @@
 #include "catena/format/half.hpp"
 #include "catena/format/rounding.hpp"
 
-#include <cmath>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE {
@@ -33,8 +32,7 @@ struct ternary_256 {
     std::uint8_t digits[256];
 
     static ternary_256 nearest(const float* in) {
-        float largest = 0;
-        for (int i = 0; i < 256; ++i) largest = std::fmax(largest, std::fabs(in[i]));
+        const float largest = f32_from_bits(largest_magnitude({in, 256}));
         ternary_256 out;
         out.d = f16_from_f32(largest);
         const float per_d = inverse_or_zero(largest);

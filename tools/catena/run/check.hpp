@@ -53,6 +53,9 @@ struct check_options {
 };
 
 class made_activation;
+class piece_data;
+struct piece_of_product;
+struct sampled_band;
 
 class checker {
   public:
@@ -75,6 +78,19 @@ class checker {
     void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);
     step_result run_matvec(int step, const matvec_args& a);
     step_result run_matmul(int step, const matmul_args& a);
+    /// The parts of a matvec or of a matmul that are looked at, with seeded operands. `ids`: the
+    /// expert of each column.
+    std::vector<sampled_band> seed_bands(const matvec_args& a, const std::vector<std::int32_t>& ids,
+                                         std::uint64_t key);
+    std::vector<piece_data> seed_pieces(const matmul_args& a,
+                                        std::vector<piece_of_product> sampled);
+    /// Compares the products of a matvec. What its members quantized.
+    std::map<int, made_activation> compare_bands(const lowered_chain& chain, const matvec_args& a,
+                                                 const std::vector<sampled_band>& bands,
+                                                 const std::vector<double>& read,
+                                                 const std::vector<double>& exact,
+                                                 step_result& result);
+    void compare_norm(const matvec_args& a, const std::vector<double>& norm, step_result& result);
     /// The earlier step that makes the activation which a step reads. -1: it reads what the engine,
     /// or all of an epilogue, would have made, or makes its activation itself.
     int maker_of(int step) const;

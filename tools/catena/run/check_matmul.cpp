@@ -10,11 +10,10 @@ namespace catena::tool {
 namespace {
 
 /// Where column `c` of the launch reads and writes.
-column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t c) {
-    if (!has_experts(a)) return {c, c * m.dst_nb1, c * m.residual_nb1, c};
+column_place place_of(const matmul_args& a, std::int64_t c) {
+    if (!has_experts(a)) return {c, c, 0, c};
     const std::int64_t token = c / a.slots, slot = c % a.slots;
-    return {token * a.x_slots + (a.x_slots == 1 ? 0 : slot), token * m.dst_nb2 + slot * m.dst_nb1,
-            token * m.residual_nb2 + slot * m.residual_nb1, c};
+    return {token * a.x_slots + (a.x_slots == 1 ? 0 : slot), slot, token, c};
 }
 
 /// The blocks that are looked at: a row tile of a member and, dense, a column tile or an expert.
@@ -47,7 +46,7 @@ std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const matmul_
                                dense ? -1 : second % m.experts, static_cast<std::uint32_t>(block)};
             for (std::int64_t c = 0; c < a.columns; ++c)
                 if (second == (dense ? c / how.columns : expert_block(c)))
-                    p.columns.push_back(place_of(a, m, c));
+                    p.columns.push_back(place_of(a, c));
             all.push_back(std::move(p));
         }
     }
@@ -55,6 +54,18 @@ std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const matmul_
 }
 
 }  // namespace
+
+std::vector<piece_data> checker::seed_pieces(const matmul_args& a,
+                                             std::vector<piece_of_product> sampled) {
+    std::vector<piece_data> pieces;
+    for (piece_of_product& p : sampled) {
+        const matvec_member& m = a.member[p.member];
+        pieces.emplace_back(m, a.k, plan_.rows().ops, std::move(p));
+        pieces.back().seed(on_, asked_.seed, where_);
+    }
+    for (piece_data& p : pieces) p.keep_operands(on_);
+    return pieces;
+}
 
 step_result checker::run_matmul(int step, const matmul_args& a) {
     const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
@@ -68,16 +79,11 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
                        : std::vector<std::int32_t>{};
     const bool float_weights = s.what.product().needs.activation == format::f32;
     if (float_weights && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
-    std::vector<piece_data> pieces;
-    std::vector<std::uint32_t> blocks;
-    for (piece_of_product& p : sampled_pieces(a, picked.policy.matmul(), ids, random_bits(key, 1),
-                                              asked_.random_rows > 0)) {
-        blocks.push_back(p.block * s.config.cluster);  // the first; it brings the others along
-        const int member = p.member;
-        pieces.emplace_back(a.member[member], a.k, plan_.rows().ops, std::move(p));
-        pieces.back().seed(on_, asked_.seed, where_);
-    }
-    for (piece_data& p : pieces) p.keep_residual(on_);
+    std::vector<piece_data> pieces =
+        seed_pieces(a, sampled_pieces(a, picked.policy.matmul(), ids, random_bits(key, 1),
+                                      asked_.random_rows > 0));
+    std::vector<std::uint32_t> blocks;  // the first of a cluster; it brings the others along
+    for (const piece_data& p : pieces) blocks.push_back(p.at.block * s.config.cluster);
     const auto multiplied =  // before the launch: a residual may be the same tensor
         float_weights ? read_f32(a, a.x_rows) : std::vector<double>{};
 
@@ -99,7 +105,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         (in_mma_blocks(layout) && has_float_weights(picked.computes.product().weights));
     const double limit = fp8 ? fp8_limit : exact_limit;
     std::map<int, made_activation> made;  // by member
-    nmse_sum same, against_exact;
+    compared_products products;
     for (const piece_data& p : pieces) {
         const matvec_member& m = p.member;
         const auto rows = static_cast<std::size_t>(p.rows());
@@ -109,13 +115,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
             const column_place& column = p.at.columns[c];
             const auto wanted = std::span(should).subspan(c * rows, rows);
             const auto exact_wanted = std::span(exact_product).subspan(c * rows, rows);
-            if (m.dst != nullptr) {
-                const auto found = read_values(on_, p.dst(column), p.rows());
-                for (std::size_t r = 0; r < rows; ++r) {
-                    same.add(static_cast<double>(found[r]), wanted[r]);
-                    against_exact.add(static_cast<double>(found[r]), exact_wanted[r]);
-                }
-            }
+            products.add(on_, p, column, wanted, exact_wanted);
             if (!quantized_outputs(m, a.columns, 0).empty())
                 made.try_emplace(p.at.member, a.columns, m, same_sums ? same_rule_limit : limit)
                     .first->second.add(on_, column.made_row, p.at.first,
@@ -123,13 +123,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         }
         result.computed += static_cast<double>(should.size());
     }
-    if (std::any_of(a.member, a.member + a.members,
-                    [](const matvec_member& m) { return m.dst != nullptr; })) {
-        if (same_sums)
-            result.comparisons.push_back(
-                {"product, same activation", same.value(), same_activation_limit});
-        result.comparisons.push_back(of_exact(against_exact, limit));
-    }
+    products.report(same_sums, limit, result.comparisons);
     keep(step, key, made, result);
     return result;
 }

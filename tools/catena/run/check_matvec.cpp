@@ -60,18 +60,18 @@ int columns_of_token(const matvec_args& a) { return a.combined ? 1 : a.slots; }
 
 /// `slot`: of those that are added up.
 std::vector<column_place> columns_of(const matvec_args& a, const band& b, int slot) {
-    const matvec_member& m = a.member[b.member];
     std::vector<column_place> places;
     if (b.column < 0) {
-        for (std::int64_t c = 0; c < results_of(a, m); ++c)
-            places.push_back({c, c * m.dst_nb1, c * m.residual_nb1, c});
+        for (std::int64_t c = 0; c < results_of(a, a.member[b.member]); ++c)
+            places.push_back({c, c, 0, c});
         return places;
     }
     const int token = b.column / columns_of_token(a), own = b.column % columns_of_token(a);
-    return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : own + slot),
-             token * m.dst_nb2 + own * m.dst_nb1, token * m.residual_nb2 + own * m.residual_nb1,
+    return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : own + slot), own, token,
              b.column}};
 }
+
+}  // namespace
 
 /// A band that was sampled: of slots that are added up, a piece for each and their weights.
 struct sampled_band {
@@ -83,7 +83,7 @@ struct sampled_band {
 
     /// Reads what the launch may write over and what other operands may share, once all is seeded.
     void keep(machine& on, const matvec_args& a) {
-        slots.front().keep_residual(on);
+        for (piece_data& slot : slots) slot.keep_operands(on);
         if (!a.combined) return;
         weights.assign(slots.size(), 1);
         if (a.slot_weights == nullptr) return;
@@ -103,7 +103,50 @@ struct sampled_band {
     }
 };
 
-}  // namespace
+std::vector<sampled_band> checker::seed_bands(const matvec_args& a,
+                                              const std::vector<std::int32_t>& ids,
+                                              std::uint64_t key) {
+    std::vector<sampled_band> bands;
+    for (const band& b : sampled_bands(a, key, asked_.random_rows)) {
+        sampled_band& to = bands.emplace_back();
+        const int slots = a.combined ? a.slots : 1;
+        to.first_slot = std::int64_t{b.column} * slots;
+        for (int slot = 0; slot < slots; ++slot) {
+            const std::int64_t expert =
+                b.column < 0 ? -1 : ids[static_cast<std::size_t>(to.first_slot + slot)];
+            to.slots.emplace_back(a.member[b.member], a.k, plan_.rows().ops,
+                                  piece_of_product{b.member, b.first, b.end, expert, b.block,
+                                                   columns_of(a, b, slot), a.combined});
+            to.slots.back().seed(on_, asked_.seed, where_);
+        }
+    }
+    for (sampled_band& b : bands) b.keep(on_, a);
+    return bands;
+}
+
+std::map<int, made_activation> checker::compare_bands(
+    const lowered_chain& chain, const matvec_args& a, const std::vector<sampled_band>& bands,
+    const std::vector<double>& read, const std::vector<double>& exact, step_result& result) {
+    std::map<int, made_activation> made;  // by member
+    compared_products products;
+    for (const sampled_band& sampled : bands) {
+        const piece_data& b = sampled.place();
+        const auto rows = static_cast<std::size_t>(b.rows());
+        const auto should = sampled.reference(on_, chain, read);
+        const auto exact_product = sampled.reference(on_, chain, exact);
+        for (std::size_t c = 0; c < b.at.columns.size(); ++c) {
+            const column_place& column = b.at.columns[c];
+            const auto wanted = std::span(should).subspan(c * rows, rows);
+            products.add(on_, b, column, wanted, std::span(exact_product).subspan(c * rows, rows));
+            if (b.member.q8_1 != nullptr)
+                made.try_emplace(b.at.member, results_of(a, b.member), b.member, same_rule_limit)
+                    .first->second.add(on_, column.made_row, b.at.first, wanted);
+        }
+        result.computed += static_cast<double>(should.size());
+    }
+    products.report(true, exact_limit, result.comparisons);
+    return made;
+}
 
 step_result checker::run_matvec(int step, const matvec_args& a) {
     const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
@@ -124,30 +167,14 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
                      seeded(random_bits(key, 3), std::ssize(ids), 0, 1));
     const product_computation& needs = s.what.product().needs;
     const bool norm = makes_norm(s.what), as_f32 = needs.activation == format::f32;
-    const bool float_weights = has_float_weights(needs.weights);
-    const bool quantizes = (norm && !float_weights) || quantizes_inside(needs);
     const std::int64_t rows = !has_experts(a) ? a.columns : tokens * a.x_slots;
     if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
     if (norm)
         write_values(on_, const_cast<float*>(a.norm_weight),
                      seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
-    std::vector<sampled_band> bands;
-    std::vector<std::uint32_t> blocks;
-    for (const band& b : sampled_bands(a, random_bits(key, 1), asked_.random_rows)) {
-        sampled_band& to = bands.emplace_back();
-        const int slots = a.combined ? a.slots : 1;
-        to.first_slot = std::int64_t{b.column} * slots;
-        for (int slot = 0; slot < slots; ++slot) {
-            const std::int64_t expert =
-                b.column < 0 ? -1 : ids[static_cast<std::size_t>(to.first_slot + slot)];
-            to.slots.emplace_back(a.member[b.member], a.k, plan_.rows().ops,
-                                  piece_of_product{b.member, b.first, b.end, expert, b.block,
-                                                   columns_of(a, b, slot), a.combined});
-            to.slots.back().seed(on_, asked_.seed, where_);
-        }
-        blocks.push_back(b.block * s.config.cluster);  // the first; it brings the others along
-    }
-    for (sampled_band& b : bands) b.keep(on_, a);
+    const std::vector<sampled_band> bands = seed_bands(a, ids, random_bits(key, 1));
+    std::vector<std::uint32_t> blocks;  // the first of a cluster; it brings the others along
+    for (const sampled_band& b : bands) blocks.push_back(b.place().at.block * s.config.cluster);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
     if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
     if (routed) blocks.push_back(0);
@@ -164,52 +191,29 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     // The activation as the step read it, and as its maker would have it without quantizing.
     const std::vector<double>& exact = as_f32 || norm ? multiplied : activations_.at(s.chain);
+    const bool quantizes = (norm && !has_float_weights(needs.weights)) || quantizes_inside(needs);
     const std::vector<double> read = quantizes ? quantized_inside(exact)
                                      : as_f32  ? exact
                                                : read_activation(a, std::ssize(exact) / a.k);
-
-    std::map<int, made_activation> made;  // by member
-    nmse_sum same, against_exact;
-    for (const sampled_band& sampled : bands) {
-        const piece_data& b = sampled.place();
-        const matvec_member& m = b.member;
-        const auto rows = static_cast<std::size_t>(b.rows());
-        const auto should = sampled.reference(on_, chain, read);
-        const auto exact_product = sampled.reference(on_, chain, exact);
-        for (std::size_t c = 0; c < b.at.columns.size(); ++c) {
-            const column_place& column = b.at.columns[c];
-            const std::span wanted = std::span(should).subspan(c * rows, rows);
-            if (m.dst != nullptr) {
-                const auto found = read_values(on_, b.dst(column), b.rows());
-                for (std::size_t r = 0; r < rows; ++r) {
-                    same.add(static_cast<double>(found[r]), wanted[r]);
-                    against_exact.add(static_cast<double>(found[r]), exact_product[c * rows + r]);
-                }
-            }
-            if (m.q8_1 != nullptr)
-                made.try_emplace(b.at.member, results_of(a, m), m, same_rule_limit)
-                    .first->second.add(on_, column.made_row, b.at.first, wanted);
-        }
-        result.computed += static_cast<double>(should.size());
-    }
-    const bool written = std::any_of(a.member, a.member + a.members,
-                                     [](const matvec_member& m) { return m.dst != nullptr; });
-    if (written)
-        result.comparisons = {{"product, same activation", same.value(), same_activation_limit},
-                              of_exact(against_exact, exact_limit)};
+    auto made = compare_bands(chain, a, bands, read, exact, result);
     if (writes_norm) {
-        row_args as_row;
-        as_row.f32 = a.norm_f32;
-        as_row.q8_1 = a.norm_q8_1;
-        as_row.rows = 1;
-        as_row.k = as_row.quant_k = a.k;
-        as_row.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(a.k));
-        compare_value(as_row, multiplied, result);
+        compare_norm(a, multiplied, result);
         activations_[s.chain] = multiplied;
     }
     if (routed) compare_routing(a.routing, routing, result);
     keep(step, key, made, result);
     return result;
+}
+
+void checker::compare_norm(const matvec_args& a, const std::vector<double>& norm,
+                           step_result& result) {
+    row_args as_row;
+    as_row.f32 = a.norm_f32;
+    as_row.q8_1 = a.norm_q8_1;
+    as_row.rows = 1;
+    as_row.k = as_row.quant_k = a.k;
+    as_row.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(a.k));
+    compare_value(as_row, norm, result);
 }
 
 /// The norm that a matvec makes of these rows.

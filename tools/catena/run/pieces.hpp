@@ -27,10 +27,16 @@ inline comparison of_exact(const nmse_sum& sum, double limit) {
     return {"product, exact activation", sum.value(), limit * room};
 }
 
-/// A column of a piece: the activation row that it reads, and where its results lie.
+/// A column of a piece: the activation row that it reads, and which one it is of the result and of
+/// tensors of the result's shape.
 struct column_place {
-    std::int64_t x_row, dst_offset, residual_offset;
-    std::int64_t made_row;  ///< of the result, where it is quantized
+    std::int64_t x_row;
+    std::int64_t slot, token;  ///< dense: the column, and 0
+    std::int64_t made_row;     ///< of the result, where it is quantized
+
+    std::int64_t offset(std::int64_t nb1, std::int64_t nb2) const {
+        return slot * nb1 + token * nb2;
+    }
 };
 
 /// The work of one block or cluster, or a part of it.
@@ -73,7 +79,7 @@ class piece_data {
     int rows() const { return at.end - at.first; }
     const std::byte* weight() const { return matrix(member.weight); }
     std::byte* dst(const column_place& c) const {
-        return bytes_at(member.dst, c.dst_offset + 4 * at.first);
+        return bytes_at(member.dst, c.offset(member.dst_nb1, member.dst_nb2) + 4 * at.first);
     }
 
     /// The results are poison, so that what the launch leaves out is seen; a residual may lie
@@ -88,40 +94,45 @@ class piece_data {
                     auto* const to = const_cast<float*>(s + index);
                     write_values(on, to, seeded(key(to), 1, 1, 0.1f));
                 });
-        for (const float* f : {factor(member.factor), factor(member.up_factor)})
-            if (f != nullptr) write_values(on, const_cast<float*>(f), seeded(key(f), 1, 1, 0.5f));
-        for (const float* b : {member.bias, member.up_bias})
-            if (b != nullptr) write_values(on, bias(b), seeded(key(bias(b)), rows(), 0, 1));
         for (const column_place& c : at.columns)
             if (member.dst != nullptr) write_values(on, dst(c), poison(rows()));
-        for (const column_place& c : at.columns)
-            if (member.residual != nullptr)
-                write_values(on, residual(c), seeded(key(residual(c)), rows(), 0, 1));
+        for (const part_operand_field& f : part_operand_fields) {
+            const bool number = info(f.part).reads == part_operand::number;
+            for (const float* operand : {member.*f.data, of_up(f)})
+                for (std::byte* const to : places_of(f, operand))
+                    write_values(
+                        on, to,
+                        number ? seeded(key(to), 1, 1, 0.5f) : seeded(key(to), rows(), 0, 1));
+        }
     }
 
-    /// Once all are seeded, and before the launch: a result may take the residual's place.
-    void keep_residual(machine& on) {
-        if (member.residual == nullptr) return;
-        for (const column_place& c : at.columns)
-            append(residual_, read_values(on, residual(c), rows()));
+    /// Reads the operands of the epilogue, once all are seeded and before the launch: a result may
+    /// take the residual's place.
+    void keep_operands(machine& on) {
+        for (const part_operand_field& f : part_operand_fields) {
+            const bool number = info(f.part).reads == part_operand::number;
+            const auto keep = [&](const float* operand, std::vector<double>& to) {
+                for (const std::byte* from : places_of(f, operand))
+                    append(to, read_values(on, from, number ? 1 : rows()));
+            };
+            keep(member.*f.data, kept_[f.part].values);
+            keep(of_up(f), kept_[f.part].of_up);
+        }
     }
 
-    const std::vector<double>& residual() const { return residual_; }
+    const std::vector<double>& residual() const { return kept_[epilogue_part::residual].values; }
 
     /// What should come out, [rows, columns], for an activation in double.
     std::vector<double> reference(machine& on, const lowered_chain& chain,
                                   const std::vector<double>& x) const {
-        chain::matrix w{member.type, rows(), at.expert < 0 ? 0 : 1,
-                        read_matrix(on, member.weight, member.weight_scale)};
+        chain::matrix w = kept_;
+        if (at.summand) w[epilogue_part::residual] = {};
+        w.type = member.type;
+        w.rows = rows();
+        w.experts = at.expert < 0 ? 0 : 1;
+        w.values = read_matrix(on, member.weight, member.weight_scale);
         w.numbers = numbers_of(member);
-        if (member.factor != nullptr) append(w.factor, read_values(on, factor(member.factor), 1));
-        if (member.up_factor != nullptr)
-            append(w.up_factor, read_values(on, factor(member.up_factor), 1));
-        if (member.bias != nullptr) append(w.bias, read_values(on, bias(member.bias), rows()));
         if (member.up != nullptr) w.up = read_matrix(on, member.up, member.up_scale);
-        if (member.up_bias != nullptr)
-            append(w.up_bias, read_values(on, bias(member.up_bias), rows()));
-        if (!at.summand) w.residual = residual_;
         w.gated_by = meaning_of(ops_, {member.function, {member.alpha, member.limit}});
         w.own = meaning_of(ops_, member.own);
         chain::inputs in;
@@ -139,7 +150,7 @@ class piece_data {
   private:
     std::int64_t k_;
     const own_ops* ops_;
-    std::vector<double> residual_;
+    chain::matrix kept_;  ///< the operands of its epilogue
 
     std::int64_t expert() const { return at.expert < 0 ? 0 : at.expert; }
 
@@ -149,14 +160,22 @@ class piece_data {
     std::byte* matrix(const void* base) const {
         return bytes_at(base, expert() * member.expert_bytes + at.first * member.row_bytes);
     }
-    const float* factor(const float* base) const {
-        return base == nullptr ? nullptr : base + expert() * member.factor_step;
+    const float* of_up(const part_operand_field& f) const {
+        return f.of_up == nullptr ? nullptr : member.*f.of_up;
     }
-    std::byte* bias(const float* base) const {
-        return bytes_at(base, expert() * member.bias_nb1 + 4 * at.first);
-    }
-    std::byte* residual(const column_place& c) const {
-        return bytes_at(member.residual, c.residual_offset + 4 * at.first);
+    /// Where the piece reads an operand of a part: one place, or one for each column of a result.
+    std::vector<std::byte*> places_of(const part_operand_field& f, const float* operand) const {
+        if (operand == nullptr) return {};
+        const part_operand kind = info(f.part).reads;
+        if (kind == part_operand::number)
+            return {bytes_at(operand, 4 * expert() * member.factor_step)};
+        if (kind == part_operand::vector)
+            return {bytes_at(operand, expert() * member.*f.nb1 + 4 * at.first)};
+        std::vector<std::byte*> places;
+        for (const column_place& c : at.columns)
+            places.push_back(
+                bytes_at(operand, c.offset(member.*f.nb1, member.*f.nb2) + 4 * at.first));
+        return places;
     }
 
     void seed_matrix(machine& on, std::byte* to, std::uint64_t key) const {
@@ -194,6 +213,35 @@ class piece_data {
         });
         return out;
     }
+};
+
+/// The products of a step against the reference, whose activation is the one that the step read, or
+/// one that nobody rounded.
+class compared_products {
+  public:
+    /// Compares what column `c` of a piece wrote, if its member writes f32.
+    void add(machine& on, const piece_data& p, const column_place& c, std::span<const double> same,
+             std::span<const double> exact) {
+        if (p.member.dst == nullptr) return;
+        written_ = true;
+        const auto found = read_values(on, p.dst(c), p.rows());
+        for (std::size_t r = 0; r < found.size(); ++r) {
+            same_.add(static_cast<double>(found[r]), same[r]);
+            exact_.add(static_cast<double>(found[r]), exact[r]);
+        }
+    }
+
+    /// `same_sums`: the reference adds what the kernel adds. `limit`: of an exact activation.
+    void report(bool same_sums, double limit, std::vector<comparison>& to) const {
+        if (!written_) return;
+        if (same_sums)
+            to.push_back({"product, same activation", same_.value(), same_activation_limit});
+        to.push_back(of_exact(exact_, limit));
+    }
+
+  private:
+    bool written_ = false;
+    nmse_sum same_, exact_;
 };
 
 /// The experts that the tokens of a routing are sent to.

@@ -5,7 +5,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -23,10 +22,6 @@ struct add_stage {
         for (std::size_t i = 0; i < e.value.size(); ++i)
             e.value[i] = (e.value[i] + added[i % added.size()]) * factor;
         e.at_sum = kind == stage_kind::add_residual;
-    }
-
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.read = n.k * (per_row ? n.rows : 1) * 4, .operations = n.k * n.rows};
     }
 };
 

@@ -6,7 +6,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -39,10 +38,6 @@ struct combine_op {
                 e.value[static_cast<std::size_t>(r * k + i)] = sum;
             }
         }
-    }
-
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.read = n.slots * n.rows * (n.k + 1) * 4, .operations = 2 * n.slots * n.k * n.rows};
     }
 
     static constexpr void spell(text& out) { out << "combine"; }

@@ -4,7 +4,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -19,12 +18,6 @@ struct emit_stage {
             e.out.emitted = e.out.emitted | s.formats;
         }
         e.at_sum = false;
-    }
-
-    static constexpr work count(const stage& s, const sizes& n) {
-        work total;
-        for (const format id : s.formats) total.written += row_bytes(id, n.k) * n.rows;
-        return total;
     }
 };
 

@@ -9,7 +9,6 @@
 #include "catena/chain/ops/mul.hpp"
 #include "catena/chain/ops/own.hpp"
 #include "catena/chain/ops/quantize.hpp"
-#include "catena/format/rows.hpp"
 
 #include <cstdint>
 #include <type_traits>
@@ -45,30 +44,33 @@ template <>
 inline constexpr auto epilogue_part_of<quantize_op<format::q8_1>> =
     epilogue_set::of(epilogue_part::quantize);
 
-/// What a member's epilogue goes through in the model of costs.
-struct output_size {
-    std::int64_t k = 0, rows = 0;            ///< of one matrix
-    std::int64_t matrices = 1, columns = 0;  ///< matrices that are read, columns of their products
-    std::int64_t pair = 1;                   ///< 2: each has a second one, for a GLU
-    std::int64_t sums = 0;                   ///< columns of the result
-    format type = format::unknown;
-
-    constexpr std::int64_t products() const { return rows * columns; }
-    constexpr std::int64_t results() const { return rows * sums; }
-};
-
 /// A product on its way, and that of the second matrix; `which` matrix and which row they are of.
 struct product_value {
     double v, up;
     std::size_t which, row;
 };
 
-/// What a part of an epilogue does, in double: is it `asked` of a matrix, what does it compute for
-/// a member (`count`; what it reads follows from its operand), and what becomes of one product
-/// (`apply`).
+/// The numbers that a part reads for a product, and for that of the second matrix.
+struct numbers_read {
+    double v, up;
+};
+
+/// What the operand of a part has for a product; `none` where the matrix has no operand.
+inline numbers_read read_by(epilogue_part part, const matrix& m, const product_value& p,
+                            double none) {
+    const auto number = [&](const std::vector<double>& all) {
+        if (all.empty()) return none;
+        if (info(part).reads == part_operand::vector)
+            return all[p.which * static_cast<std::size_t>(m.rows) + p.row];
+        return all[all.size() == 1 ? 0 : p.which];
+    };
+    return {number(m[part].values), number(m[part].of_up)};
+}
+
+/// What a part of an epilogue does, in double: what becomes of one product (`apply`), and is it
+/// `asked` of a matrix that has no operand for it.
 struct idle_part {
     static bool asked(const matrix&) { return false; }
-    static constexpr work count(const output_size&) { return {}; }
     static void apply(const matrix&, product_value&) {}
 };
 template <epilogue_part Part>
@@ -77,49 +79,30 @@ struct part_meaning;
 template <>
 struct part_meaning<epilogue_part::scale> : idle_part {
     static bool asked(const matrix& m) { return m.numbers.scale != 1; }
-    static constexpr work count(const output_size& n) { return {.operations = n.products()}; }
     static void apply(const matrix& m, product_value& p) { p.v *= double{m.numbers.scale}; }
 };
 
 template <>
 struct part_meaning<epilogue_part::factor> : idle_part {
-    static bool asked(const matrix& m) { return !m.factor.empty() || !m.up_factor.empty(); }
-    static constexpr work count(const output_size& n) {
-        return {.operations = n.products() * n.pair};
-    }
     static void apply(const matrix& m, product_value& p) {
-        p.v *= of_matrix(m.factor, p.which);
-        p.up *= of_matrix(m.up_factor, p.which);
-    }
-
-  private:
-    /// One factor for all matrices, or one for each.
-    static double of_matrix(const std::vector<double>& factors, std::size_t which) {
-        if (factors.empty()) return 1;
-        return factors.size() == 1 ? factors.front() : factors[which];
+        const numbers_read factor = read_by(epilogue_part::factor, m, p, 1);
+        p.v *= factor.v;
+        p.up *= factor.up;
     }
 };
 
 template <>
 struct part_meaning<epilogue_part::bias> : idle_part {
-    static bool asked(const matrix& m) { return !m.bias.empty() || !m.up_bias.empty(); }
-    static constexpr work count(const output_size& n) {
-        return {.operations = n.products() * n.pair};
-    }
     static void apply(const matrix& m, product_value& p) {
-        const std::size_t at = p.which * static_cast<std::size_t>(m.rows) + p.row;
-        if (!m.bias.empty()) p.v += m.bias[at];
-        if (!m.up_bias.empty()) p.up += m.up_bias[at];
+        const numbers_read bias = read_by(epilogue_part::bias, m, p, 0);
+        p.v += bias.v;
+        p.up += bias.up;
     }
 };
 
 template <>
 struct part_meaning<epilogue_part::glu> : idle_part {
     static bool asked(const matrix& m) { return !m.up.empty(); }
-    static constexpr work count(const output_size& n) {
-        return {.read = row_bytes(n.type, n.k) * n.rows * n.matrices,
-                .operations = (2 * n.k + gate_operations) * n.products()};
-    }
     static void apply(const matrix& m, product_value& p) {
         if (!m.up.empty()) p.v = gated(m.gated_by, p.v, p.up);
     }
@@ -131,9 +114,6 @@ struct part_meaning<epilogue_part::act> : idle_part {
         return m.up.empty() &&
                (m.gated_by.function != gate_function::none || m.gated_by.own != nullptr);
     }
-    static constexpr work count(const output_size& n) {
-        return {.operations = gate_operations * n.products()};
-    }
     static void apply(const matrix& m, product_value& p) {
         if (m.up.empty()) p.v = gated(m.gated_by, p.v, 1);
     }
@@ -142,9 +122,6 @@ struct part_meaning<epilogue_part::act> : idle_part {
 template <>
 struct part_meaning<epilogue_part::own> : idle_part {
     static bool asked(const matrix& m) { return m.own.own != nullptr; }
-    static constexpr work count(const output_size& n) {
-        return {.operations = gate_operations * n.products()};
-    }
     static void apply(const matrix& m, product_value& p) { p.v = gated(m.own, p.v, 1); }
 };
 
@@ -152,23 +129,14 @@ struct part_meaning<epilogue_part::own> : idle_part {
 template <>
 struct part_meaning<epilogue_part::combine> : idle_part {
     static bool asked(const matrix& m) { return m.combined; }
-    static constexpr work count(const output_size& n) {
-        return {.read = n.columns * 4, .operations = 2 * n.products()};
-    }
 };
 
 template <>
-struct part_meaning<epilogue_part::residual> : idle_part {
-    static bool asked(const matrix& m) { return !m.residual.empty(); }
-    static constexpr work count(const output_size& n) { return {.operations = n.results()}; }
-};
+struct part_meaning<epilogue_part::residual> : idle_part {};
 
+/// The reference rounds nothing.
 template <>
-struct part_meaning<epilogue_part::quantize> : idle_part {
-    static constexpr work count(const output_size& n) {
-        return {.written = q8_1_row_bytes(n.rows) * n.sums, .operations = 4 * n.results()};
-    }
-};
+struct part_meaning<epilogue_part::quantize> : idle_part {};
 
 /// Calls `visit` with the meaning of each part, in their order.
 template <class Visit>
@@ -185,7 +153,8 @@ constexpr void each_part(const Visit& visit) {
 inline epilogue_set asked_parts(const matrix& m) {
     epilogue_set parts;
     each_part([&](epilogue_part part, auto meaning) {
-        if (meaning.asked(m)) parts = parts | part;
+        const bool given = !m[part].values.empty() || !m[part].of_up.empty();
+        if (given || meaning.asked(m)) parts = parts | part;
     });
     return parts;
 }
@@ -198,48 +167,27 @@ struct epilogue_stage {
             finish(e, e.in.matrices[i], e.out.products[i], e.seconds[i]);
     }
 
-    static constexpr work count(const stage&, const sizes& n) {
-        work total;
-        for (const matrix_size& m : n.matrices) {
-            const bool experts = m.experts_read != 0;
-            output_size of = {.k = n.k, .rows = m.rows, .type = m.type};
-            of.matrices = experts ? m.experts_read : 1;
-            of.columns = experts ? n.columns : n.rows;
-            of.pair = m.epilogue.has(epilogue_part::glu) ? 2 : 1;
-            of.sums = m.epilogue.has(epilogue_part::combine) ? of.columns / n.slots : of.columns;
-            each_part([&](epilogue_part part, auto meaning) {
-                if (!m.epilogue.has(part)) return;
-                total += meaning.count(of);
-                total.read += 4 * operand_values(info(part).reads, of);
-            });
-        }
-        return total;
-    }
-
   private:
-    static constexpr std::int64_t operand_values(part_operand kind, const output_size& n) {
-        switch (kind) {
-            case part_operand::none:
-                return 0;
-            case part_operand::number:
-                return n.matrices * n.pair;
-            case part_operand::vector:
-                return n.rows * n.matrices * n.pair;
-            case part_operand::result:
-                return n.results();
+    /// `sums`: the elements of the result.
+    static void expect_operands(const matrix& m, std::int64_t sums) {
+        const std::int64_t matrices = m.experts != 0 ? m.experts : 1;
+        for (const epilogue_part part : all_epilogue_parts) {
+            const part_operand kind = info(part).reads;
+            const std::int64_t wanted = kind == part_operand::result   ? sums
+                                        : kind == part_operand::vector ? m.rows * matrices
+                                                                       : matrices;
+            for (const std::vector<double>* given : {&m[part].values, &m[part].of_up}) {
+                const bool shared = kind == part_operand::number && given->size() == 1;
+                if (!given->empty() && !shared) expect_elements(name(part), *given, wanted);
+            }
         }
-        return 0;
     }
 
     /// `second`: the products of m.up.
     static void finish(const evaluation& e, const matrix& m, std::vector<double>& product,
                        const std::vector<double>& second) {
         const auto count = static_cast<std::int64_t>(product.size());
-        const std::int64_t biases = m.rows * (m.experts != 0 ? m.experts : 1);
-        if (!m.bias.empty()) expect_elements("a matrix's bias", m.bias, biases);
-        if (!m.up_bias.empty()) expect_elements("a matrix's up_bias", m.up_bias, biases);
-        const std::int64_t sums = m.combined ? count / e.in.slots : count;
-        if (!m.residual.empty()) expect_elements("a matrix's residual", m.residual, sums);
+        expect_operands(m, m.combined ? count / e.in.slots : count);
         for (std::size_t i = 0; i < product.size(); ++i) {
             const std::size_t rows = static_cast<std::size_t>(m.rows), column = i / rows;
             const auto which =
@@ -249,7 +197,8 @@ struct epilogue_stage {
             product[i] = p.v;
         }
         if (m.combined) combine(e, m, product);
-        for (std::size_t i = 0; i < m.residual.size(); ++i) product[i] += m.residual[i];
+        const std::vector<double>& residual = m[epilogue_part::residual].values;
+        for (std::size_t i = 0; i < residual.size(); ++i) product[i] += residual[i];
     }
 
     static void combine(const evaluation& e, const matrix& m, std::vector<double>& product) {
@@ -274,9 +223,8 @@ struct epilogue_op {
     static constexpr stage lowered = {.parts = (epilogue_set{} | ... | epilogue_part_of<Parts>)};
 
     static constexpr void spell(text& out) {
-        out << "epilogue<";
-        bool first = true;
-        ((out << (first ? "" : ", "), first = false, Parts::spell(out)), ...);
+        const char* before = "epilogue<";
+        ((out << before, before = ", ", Parts::spell(out)), ...);
         out << ">";
     }
 

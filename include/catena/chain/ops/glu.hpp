@@ -6,7 +6,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -20,11 +19,6 @@ struct glu_stage {
         if (!alone) expect_elements("gate", gate, e.in.k * e.in.rows);
         for (std::size_t i = 0; i < e.value.size(); ++i)
             e.value[i] = gated(e.in.gated_by, gate[i], alone ? 1 : e.value[i]);
-    }
-
-    static constexpr work count(const stage& s, const sizes& n) {
-        return {.read = s.reads == operand::gate ? n.k * n.rows * 4 : 0,
-                .operations = gate_operations * n.k * n.rows};
     }
 };
 

@@ -7,7 +7,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -23,11 +22,6 @@ struct mul_stage {
         for (std::size_t i = 0; i < e.value.size(); ++i)
             e.value[i] *= more + weight[i % weight.size()];
     }
-
-    static constexpr work count(const stage& s, const sizes& n) {
-        const std::int64_t each = s.reads == operand::one_plus_weight ? 2 : 1;
-        return {.read = n.k * 4, .operations = each * n.k * n.rows};
-    }
 };
 
 template <>
@@ -35,9 +29,6 @@ struct stage_meaning<stage_kind::scale> {
     static void apply(evaluation& e, const stage&) {
         for (double& v : e.value) v *= e.in.x_scale;
         e.at_sum = true;
-    }
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.operations = n.k * n.rows};
     }
 };
 

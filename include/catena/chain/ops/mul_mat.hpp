@@ -6,7 +6,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 #include "catena/format/float_weights.hpp"
 #include "catena/format/rows.hpp"
 
@@ -33,24 +32,6 @@ struct mul_mat_stage {
             e.out.products[i] = product(e, m, m.values);
             if (!m.up.empty()) e.seconds[i] = product(e, m, m.up);
         }
-    }
-
-    static constexpr work count(const stage&, const sizes& n) {
-        work total;
-        format_set read;  // forms of the activation
-        const std::int64_t columns = by_expert ? n.columns : n.rows;
-        const std::int64_t k = n.routed_k > 0 ? n.routed_k : n.k;
-        for (const matrix_size& m : n.matrices) {
-            if ((m.experts_read != 0) != by_expert) continue;
-            const std::int64_t matrices = by_expert ? m.experts_read : 1;
-            total.read += row_bytes(m.type, k) * m.rows * matrices;
-            const bool combined = m.epilogue.has(epilogue_part::combine);
-            if (m.written) total.written += m.rows * (combined ? columns / n.slots : columns) * 4;
-            total.operations += 2 * k * m.rows * columns;
-            read = read | (is_float(m.type) ? format::f32 : format::q8_1);
-        }
-        for (const format x : read) total.read += activation_row_bytes(x, k) * n.rows;
-        return total;
     }
 
   private:
@@ -126,8 +107,7 @@ struct mul_mat_op {
         constexpr bool routed = routes(Before.passed);
         constexpr bool activated = quantized || routed || (is_float(Ws) && ...);
         constexpr bool f32_there =
-            Before.passed.without(stage_set::of(stage_kind::quantize)).empty() ||
-            Before.emitted.has(format::f32);
+            Before.passed.without(stage_kind::quantize).empty() || Before.emitted.has(format::f32);
         constexpr bool in_f32 = f32_there || !(reads_f32(lowered.formats) ||
                                                (has_float_weights(lowered.formats) && !quantized));
         static_assert(once,
@@ -192,9 +172,8 @@ struct group_op {
     static constexpr stage lowered = dense.formats.empty() ? expert : dense;
 
     static constexpr void spell(text& out) {
-        out << "group<";
-        bool first = true;
-        ((out << (first ? "" : ", "), first = false, Readers::spell(out)), ...);
+        const char* before = "group<";
+        ((out << before, before = ", ", Readers::spell(out)), ...);
         out << ">";
     }
 

@@ -7,7 +7,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,11 +43,6 @@ struct norm_stage {
             for (double& v : row) v *= scale / length;
         }
     }
-
-    static constexpr work count(const stage&, const sizes& n) {
-        // An fma for the sum of squares, a product for the scale; a sum and a difference more.
-        return {.operations = (kind == stage_kind::layer_norm ? 5 : 3) * n.k * n.rows};
-    }
 };
 
 template <stage_kind Kind>
@@ -63,7 +57,7 @@ struct norm_op {
         constexpr bool again = Kind == stage_kind::rms_norm && Before.joined_f32();
         constexpr stage_kind kind = again ? stage_kind::next_norm : Kind;
         constexpr stage_set passed =
-            again ? Before.passed.without(stage_set::of(stage_kind::emit)) : Before.passed;
+            again ? Before.passed.without(stage_kind::emit) : Before.passed;
         constexpr bool of_x = !Before.behind(stage_kind::glu) && !Before.behind(stage_kind::gate);
         constexpr bool fits = may_follow(passed, kind);
         static_assert(of_x,

@@ -5,7 +5,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -31,9 +30,6 @@ template <>
 struct stage_meaning<stage_kind::own> {
     static void apply(evaluation& e, const stage&) {
         for (double& v : e.value) v = gated(e.in.own, v, 1);
-    }
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.operations = gate_operations * n.k * n.rows};
     }
 };
 

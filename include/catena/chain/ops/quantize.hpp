@@ -5,7 +5,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -18,15 +17,6 @@ struct quantize_stage {
         e.out.emitted = e.out.emitted | s.formats;
         e.at_sum = false;
     }
-
-    static constexpr work count(const stage& s, const sizes& n) {
-        // Largest magnitude, sum, quotient, rounding: once for all formats.
-        work total = {.operations = 4 * n.k * n.rows};
-        for (const format id : s.formats)
-            total.written +=
-                (row_bytes(id, stored_elements(id, n.k)) + scale_bytes(id, n.k)) * n.rows;
-        return total;
-    }
 };
 
 template <format... Fs>
@@ -35,9 +25,8 @@ struct quantize_op : quantize_stage {
     static constexpr stage lowered = {.formats = (format_set{} | ... | Fs)};
 
     static constexpr void spell(text& out) {
-        out << "quantize<";
-        bool first = true;
-        ((out << (first ? "" : ", ") << name(Fs), first = false), ...);
+        const char* before = "quantize<";
+        ((out << before << name(Fs), before = ", "), ...);
         out << ">";
     }
 

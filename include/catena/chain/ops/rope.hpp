@@ -6,7 +6,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 #include <cmath>
 #include <utility>
@@ -53,11 +52,6 @@ struct rope_op {
                              sine = std::sin(angle) * magnitude;
                 a = std::exchange(b, a * sine + b * cosine) * -sine + a * cosine;
             }
-    }
-
-    /// A product and an fma for each element, and its angle: a power, a sine and a cosine.
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.operations = 20 * n.k * n.rows};
     }
 
     static constexpr void spell(text& out) { out << "rope"; }

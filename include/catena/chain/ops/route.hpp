@@ -6,7 +6,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -68,10 +67,6 @@ struct score_op {
         }
     }
 
-    /// An exponential, a sum and a product for each expert.
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.operations = 6 * n.k * n.rows};
-    }
     static constexpr void spell(text& out) { out << "score"; }
 
     template <flow Before>
@@ -112,10 +107,6 @@ struct choose_op {
         e.value = std::move(scores);
     }
 
-    /// Each expert is compared with each.
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.written = 4 * n.k * n.rows, .operations = 3 * n.k * n.k * n.rows};
-    }
     static constexpr void spell(text& out) { out << "choose"; }
 
     template <flow Before>
@@ -144,9 +135,6 @@ struct weigh_op {
         }
     }
 
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.operations = std::int64_t{8} * max_chosen * n.rows};
-    }
     static constexpr void spell(text& out) { out << "weigh"; }
 
     template <flow Before>

@@ -5,7 +5,6 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
-#include "catena/chain/work.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -24,12 +23,6 @@ struct store_stage {
             e.out.stored[in.cache_rows[static_cast<std::size_t>(t)]] = {first, first + length};
         }
     }
-
-    static constexpr work count(const stage& s, const sizes& n) {
-        work total;
-        for (const format id : s.formats) total.written += row_bytes(id, n.k) * n.rows;
-        return total;
-    }
 };
 
 template <format... Fs>
@@ -38,9 +31,8 @@ struct store_op : store_stage {
     static constexpr stage lowered = {.formats = (format_set{} | ... | Fs)};
 
     static constexpr void spell(text& out) {
-        out << "store<";
-        bool first = true;
-        ((out << (first ? "" : ", ") << name(Fs), first = false), ...);
+        const char* before = "store<";
+        ((out << before << name(Fs), before = ", "), ...);
         out << ">";
     }
 

@@ -162,10 +162,9 @@ class checked_memory {
     template <access A, std::size_t Bytes>
     static bool quick(const shadow_view& view, std::uintptr_t address, stamp now,
                       const present& p) {
-        if constexpr (A == access::read)
-            return quick_read<Bytes>(view, address, now, p);
-        else
-            return quick_write<Bytes>(view, address, now, p);
+        return quick_access<Bytes>(view, address, [&](cell& c) {
+            return A == access::read ? quick_read(c, now, p) : quick_write(c, now, p);
+        });
     }
 
     static const char* remedy(bool between_blocks) {

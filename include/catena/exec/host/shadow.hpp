@@ -146,35 +146,16 @@ inline bool quick_write(cell& c, stamp me, const present& now) {
     return true;
 }
 
-template <std::size_t Bytes>
-inline bool quick_read(const shadow_view& view, std::uintptr_t address, stamp me,
-                       const present& now) {
-    cell* c = view.cells + (address - view.base) / 4;
+/// `quick(cell)` of all cells of an aligned access; false where a word would have to be split.
+template <std::size_t Bytes, class Quick>
+bool quick_access(const shadow_view& view, std::uintptr_t address, const Quick& quick) {
+    cell* first = view.cells + (address - view.base) / 4;
     if constexpr (Bytes < 4) {
-        if (c->write != stamps::split) return false;
-        split_word& bytes = (*view.splits)[c->read];
-        for (std::size_t i = 0; i < Bytes; ++i)
-            if (!quick_read(bytes[address % 4 + i], me, now)) return false;
-    } else {
-        for (std::size_t i = 0; i < Bytes / 4; ++i)
-            if (!quick_read(c[i], me, now)) return false;
+        if (first->write != stamps::split) return false;
+        first = (*view.splits)[first->read].data() + address % 4;
     }
-    return true;
-}
-
-template <std::size_t Bytes>
-inline bool quick_write(const shadow_view& view, std::uintptr_t address, stamp me,
-                        const present& now) {
-    cell* c = view.cells + (address - view.base) / 4;
-    if constexpr (Bytes < 4) {
-        if (c->write != stamps::split) return false;
-        split_word& bytes = (*view.splits)[c->read];
-        for (std::size_t i = 0; i < Bytes; ++i)
-            if (!quick_write(bytes[address % 4 + i], me, now)) return false;
-    } else {
-        for (std::size_t i = 0; i < Bytes / 4; ++i)
-            if (!quick_write(c[i], me, now)) return false;
-    }
+    for (std::size_t i = 0; i < (Bytes < 4 ? Bytes : Bytes / 4); ++i)
+        if (!quick(first[i])) return false;
     return true;
 }
 

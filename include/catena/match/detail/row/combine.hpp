@@ -22,9 +22,8 @@ struct stage_match<stage_kind::combine> : idle_match {
         if (!leave_covered(s, m.experts)) return {m.node, reason::taken};
         m.reads[operand::x] = s.rows(m.experts.shared);
         m.reads[operand::residual] = s.rows(m.experts.residual);
-        if (m.experts.residual == no_tensor)
-            m.stages = m.stages.without(stage_set::of(stage_kind::add_residual));
-        if (m.experts.scale == 1) m.stages = m.stages.without(stage_set::of(stage_kind::scale));
+        if (m.experts.residual == no_tensor) m.stages = m.stages.without(stage_kind::add_residual);
+        if (m.experts.scale == 1) m.stages = m.stages.without(stage_kind::scale);
         m.params.x_scale = m.experts.scale;
         m.sum = s.index.position(sum);
         m.sum_needed = s.needed(sum);

@@ -61,7 +61,7 @@ struct stage_match<stage_kind::scale> : idle_match {
             take_number(s, m, x.scale, x.value, x.by);
             return {};
         }
-        m.stages = m.stages.without(stage_set::of(stage_kind::scale));
+        m.stages = m.stages.without(stage_kind::scale);
         return {};
     }
 

@@ -1,0 +1,27 @@
+// The scales of fp8 weights, as checkpoints have them.
+#pragma once
+
+#include <cstdint>
+
+namespace catena_test {
+
+/// The part of a tensor that shares a scale.
+enum class fp8_scaling : std::uint8_t { tensor, row, square };
+
+/// Scales of a tensor of rows x k, in the order of rows, then columns. The last squares of a row or
+/// a column may hold less.
+struct fp8_scales {
+    fp8_scaling scaling;
+    std::int64_t rows, k;
+
+    constexpr std::int64_t count() const { return at(rows - 1, k - 1) + 1; }
+
+    /// The index of the scale of a value.
+    constexpr std::int64_t at(std::int64_t row, std::int64_t column) const {
+        if (scaling == fp8_scaling::tensor) return 0;
+        if (scaling == fp8_scaling::row) return row;
+        return row / 128 * ((k + 127) / 128) + column / 128;
+    }
+};
+
+}  // namespace catena_test
