@@ -8,6 +8,7 @@
 #include "catena_test/many_threads.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -43,7 +44,8 @@ struct call {
     template <class Args>
     Args args_as() const {
         Args out;
-        REQUIRE(args.size() == sizeof(out));
+        // Catch2 2 checks in one thread alone, and many compare calls.
+        if (args.size() != sizeof(out)) std::abort();
         std::memcpy(&out, args.data(), sizeof(out));
         return out;
     }
