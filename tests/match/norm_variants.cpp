@@ -94,7 +94,7 @@ TEST_CASE("a norm whose result is gated is a place with the gate's operand", "[m
     CHECK(m.reads[operand::x].tensor == h.x);
     CHECK(h.g.view().at(m.reads[operand::gate].tensor).view_src == h.z);
     CHECK(m.params.function == gate_function::silu);
-    CHECK(m.at(stage_kind::gate) == h.g.position(h.value));
+    CHECK(node_of(m, stage_kind::gate) == h.g.position(h.value));
     CHECK(takes(m, h.g.position(h.silu)));
     CHECK(m.activation == h.value);
     CHECK(m.quant_k == 512);
@@ -199,7 +199,7 @@ TEST_CASE("a layer norm with weight and bias is a place", "[match]") {
     REQUIRE(m.found());
     CHECK(m.stages.has(stage_kind::layer_norm));
     CHECK(m.reads[operand::bias].tensor == b.bias_of);
-    CHECK(m.at(stage_kind::add_bias) == b.g.position(b.value));
+    CHECK(node_of(m, stage_kind::add_bias) == b.g.position(b.value));
     CHECK(m.activation == b.value);
     CHECK(m.servable() == 1);
 }

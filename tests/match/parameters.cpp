@@ -51,8 +51,8 @@ TEST_CASE("a SCALE by NaN or infinity is part of no place and no epilogue", "[pa
     const indexed in(g);
     CHECK(scale_at(in.index, g.position(scaled)).found == taken);
     slot_sums sums(in.index);
-    const epilogue_matcher follow(sums, epilogue_set::of(epilogue_part::scale));
-    CHECK(follow.biased(g.position(product)).parts.has(epilogue_part::scale) == taken);
+    const epilogue_site site{sums, epilogue_set::of(epilogue_part::scale)};
+    CHECK(biased(site, g.position(product)).parts.has(epilogue_part::scale) == taken);
 }
 
 TEST_CASE("a gate with an alpha or a limit that is no number is no known function",

@@ -6,6 +6,8 @@
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
 
+#include "takes.hpp"
+
 using namespace catena;
 using namespace catena_test;
 using chain::add, chain::emit, chain::mul, chain::mul_mat, chain::next_weight, chain::quantize,
@@ -65,10 +67,10 @@ TEST_CASE("a norm, its sum with a residual and the norm of that are one place", 
     CHECK(m.reads[operand::next_weight].tensor == b.next_weight_of);
     CHECK(m.params.eps == 0.5f);
     CHECK(m.params.next_eps == 0.25f);
-    CHECK(m.at(stage_kind::mul_weight) == b.g.position(b.scaled));
+    CHECK(node_of(m, stage_kind::mul_weight) == b.g.position(b.scaled));
     CHECK(m.sum == b.g.position(b.sum));
-    CHECK(m.at(stage_kind::next_norm) == b.g.position(b.next));
-    CHECK(m.at(stage_kind::mul_next_weight) == b.g.position(b.value));
+    CHECK(node_of(m, stage_kind::next_norm) == b.g.position(b.next));
+    CHECK(node_of(m, stage_kind::mul_next_weight) == b.g.position(b.value));
     CHECK(m.activation == b.value);
     CHECK_FALSE(m.sum_needed);
     CHECK(m.servable() == 1);
@@ -93,7 +95,7 @@ TEST_CASE("a sum that matrices read is the value of a place", "[match]") {
     REQUIRE(m.found());
     CHECK(m.stages.has(stage_kind::join_residual));
     CHECK(m.activation == b.sum);
-    CHECK(m.at(stage_kind::next_norm) == -1);
+    CHECK(node_of(m, stage_kind::next_norm) == -1);
     CHECK(m.f32_needed);  // for the norm
     CHECK(m.servable() == 1);
     CHECK(m.readers.back().node == b.g.position(q));

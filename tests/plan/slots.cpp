@@ -160,15 +160,14 @@ struct drafted_plan {
     graph_builder g;
     graph_index index;
     premises known{toy_table(), {}};
-    std::optional<plan_builder> builder;
-    draft* made = nullptr;
+    std::optional<draft> made;
 
     drafted_plan() {
         const id a = g.scaled_norm(g.input(format::f32, {512}));
         const id b = g.scaled_norm(g.matmul(format::q4_K, 512, a));
         g.other({g.matmul(format::q4_K, 64, b)});
         CHECK(index.build(g.view()).ok());
-        made = &builder.emplace(index, known).build();
+        plan_builder(made.emplace(index, known)).build();
     }
     status written() {
         plan_contents out;

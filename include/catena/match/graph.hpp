@@ -229,12 +229,8 @@ constexpr std::int64_t extent_bytes(const tensor& t) {
             if (t.nb[d] * t.ne[d] > bytes) bytes = t.nb[d] * t.ne[d];
         return bytes;
     }
-    if (f.block_elements == 1) {
-        bytes = f.block_bytes;
-        for (int d = 0; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
-        return bytes;
-    }
-    bytes = blocks_in(t.ne[0] * t.nb[0], f.block_elements);
+    bytes = f.block_elements == 1 ? f.block_bytes + (t.ne[0] - 1) * t.nb[0]
+                                  : blocks_in(t.ne[0] * t.nb[0], f.block_elements);
     for (int d = 1; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
     return bytes;
 }

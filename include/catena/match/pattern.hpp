@@ -6,8 +6,6 @@
 #include "catena/chain/parts.hpp"
 #include "catena/format/float_weights.hpp"
 
-#include <initializer_list>
-
 namespace CATENA_NAMESPACE {
 
 /// The formats in which a group can read its activation, in the order in which rows are asked.
@@ -90,73 +88,61 @@ constexpr bool same_family(const pattern& a, const pattern& b) {
 namespace detail {
 
 /// The stages that are not found beside a group: nothing quantizes an l2_norm, and heads are found
-/// by match/detail/heads.hpp.
+/// by match/detail/head_finder.hpp.
 inline constexpr stage_set unmatched_stages = stage_kind::l2_norm | stage_kind::rope |
                                               stage_kind::store | stage_kind::score |
                                               stage_kind::choose | stage_kind::weigh;
 
-/// Takes the stages of a chain one after the other.
-class pattern_reader {
-  public:
-    /// False: the stage may not stand there, or the matcher does not know it.
-    constexpr bool take(const stage& s, bool of_sum) {
-        const bool known = !unmatched_stages.has(s.kind) && s.reads != operand::one_plus_weight &&
-                           may_follow(passed_, s.kind);
-        if (!known) return false;
-        if (of_sum) {  // a norm may follow
-            out_.sum_emits = out_.sum_emits | s.formats;
-            return true;
-        }
-        passed_ = passed_ | s.kind;
-        switch (s.kind) {
-            case stage_kind::emit:
-                out_.emits = out_.emits | s.formats;
-                break;
-            case stage_kind::quantize:
-                out_.activations = s.formats;
-                break;
-            case stage_kind::mul_mat:
-                out_.dense = s.formats;
-                break;
-            case stage_kind::mul_mat_id:
-                out_.expert = s.formats;
-                break;
-            case stage_kind::epilogue:
-                out_.epilogue = s.parts;
-                break;
-            default:
-                out_.stages = out_.stages | s.kind;
-                out_.alone = out_.alone || (s.kind == stage_kind::glu && s.reads == operand::none);
-        }
+/// Takes the next stage of a chain into its pattern; `passed`: the stages before it. False: the
+/// stage may not stand there, or the matcher does not know it.
+constexpr bool take(pattern& out, stage_set& passed, const stage& s, bool of_sum) {
+    const bool known = !unmatched_stages.has(s.kind) && s.reads != operand::one_plus_weight &&
+                       may_follow(passed, s.kind);
+    if (!known) return false;
+    if (of_sum) {  // a norm may follow
+        out.sum_emits = out.sum_emits | s.formats;
         return true;
     }
-
-    constexpr pattern finished() const {
-        pattern out = out_;
-        if (has_float_weights(out.dense | out.expert))
-            out.activations = out.activations | format::f32;
-        const bool value = out.stages.any(value_stages);
-        const bool group = !out.dense.empty() || !out.expert.empty();
-        const bool whole = value || out.stages.empty();  // no sum without the norm that reads it
-        const bool again = out.has(stage_kind::next_norm) == out.has(stage_kind::mul_next_weight);
-        out.known = whole && again && group == out.has_group() && (group || value);
-        return out;
+    passed = passed | s.kind;
+    switch (s.kind) {
+        case stage_kind::emit:
+            out.emits = out.emits | s.formats;
+            break;
+        case stage_kind::quantize:
+            out.activations = s.formats;
+            break;
+        case stage_kind::mul_mat:
+            out.dense = s.formats;
+            break;
+        case stage_kind::mul_mat_id:
+            out.expert = s.formats;
+            break;
+        case stage_kind::epilogue:
+            out.epilogue = s.parts;
+            break;
+        default:
+            out.stages = out.stages | s.kind;
+            out.alone = out.alone || (s.kind == stage_kind::glu && s.reads == operand::none);
     }
-
-  private:
-    pattern out_;
-    stage_set passed_;
-};
+    return true;
+}
 
 }  // namespace detail
 
 /// The pattern of a chain whose stages make one value, which at most one group reads, and that may
 /// also emit the sum that its norm reads.
 constexpr pattern pattern_of(const lowered_chain& chain) {
-    detail::pattern_reader reader;
+    pattern out;
+    stage_set passed;
     for (int i = 0; i < chain.count; ++i)
-        if (!reader.take(chain.stages[i], chain::emits_sum(chain, i))) return {};
-    return reader.finished();
+        if (!detail::take(out, passed, chain.stages[i], chain::emits_sum(chain, i))) return {};
+    if (has_float_weights(out.dense | out.expert)) out.activations = out.activations | format::f32;
+    const bool value = out.stages.any(value_stages);
+    const bool group = !out.dense.empty() || !out.expert.empty();
+    const bool whole = value || out.stages.empty();  // no sum without the norm that reads it
+    const bool again = out.has(stage_kind::next_norm) == out.has(stage_kind::mul_next_weight);
+    out.known = whole && again && group == out.has_group() && (group || value);
+    return out;
 }
 
 }  // namespace CATENA_NAMESPACE

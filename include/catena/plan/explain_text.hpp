@@ -10,7 +10,6 @@
 #include <map>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE {

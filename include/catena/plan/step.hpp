@@ -75,21 +75,22 @@ struct step_args {
     bool of_heads() const { return kind == skeleton::row && heads.members > 0; }
     /// Does it send tokens to their experts?
     bool of_routing() const { return kind == skeleton::row && route.tokens > 0; }
-    /// The struct of its kind, as launch_fn takes it.
+    /// f(struct of its kind).
+    template <class F>
+    auto visit(const F& f) const {
+        return of_heads()                 ? f(heads)
+               : of_routing()             ? f(route)
+               : kind == skeleton::row    ? f(row)
+               : kind == skeleton::matvec ? f(matvec)
+                                          : f(matmul);
+    }
+    /// That struct, as launch_fn takes it.
     const void* data() const {
-        return of_heads()                 ? static_cast<const void*>(&heads)
-               : of_routing()             ? static_cast<const void*>(&route)
-               : kind == skeleton::row    ? static_cast<const void*>(&row)
-               : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
-                                          : &matmul;
+        return visit([](const auto& a) { return static_cast<const void*>(&a); });
     }
     /// The size of that struct in bytes.
     std::size_t size() const {
-        return of_heads()                 ? sizeof heads
-               : of_routing()             ? sizeof route
-               : kind == skeleton::row    ? sizeof row
-               : kind == skeleton::matvec ? sizeof matvec
-                                          : sizeof matmul;
+        return visit([](const auto& a) { return sizeof a; });
     }
 };
 

@@ -20,6 +20,21 @@ constexpr bool some_part_takes(op kind, std::integer_sequence<int, Parts...>) {
     return (part_match<static_cast<epilogue_part>(Parts)>::takes(kind) || ...);
 }
 
+/// Takes over a scale, a factor or a bias. `u` is the only reader of the result so far.
+inline bool take_of_matrix(const epilogue_site& s, output& o, use u) {
+    switch (s.g.kind(u.node)) {
+        case op::scale:
+            return part_match<epilogue_part::scale>::take(s, o, u);
+        case op::mul:
+            return part_match<epilogue_part::factor>::take(s, o, u);
+        case op::add:
+        case op::add_id:
+            return part_match<epilogue_part::bias>::take(s, o, u);
+        default:
+            return false;
+    }
+}
+
 }  // namespace detail
 
 /// Is the op one that a launch may take over behind a matmul? Whether it does depends on the
@@ -54,56 +69,14 @@ inline obstacle left_behind(const graph_index& g, const output& o) {
     return {};
 }
 
-class epilogue_matcher {
-  public:
-    epilogue_matcher(slot_sums& sums, epilogue_set allowed)
-        : site_{sums, sums.index, sums.index.view, allowed} {}
-
-    /// The matmul with its scale or factor and its bias: the parts of one matrix.
-    output biased(std::int32_t matmul) const {
-        output out = plain_output(site_.view, matmul);
-        while (out.nodes.size() < node_list::max_biased) {
-            const use next = site_.g.only_reader(out.result);
-            if (next.node < 0 || !take_of_matrix(out, next)) break;
-        }
-        return out;
+/// The matmul with its scale or factor and its bias: the parts of one matrix.
+inline output biased(const epilogue_site& s, std::int32_t matmul) {
+    output out = plain_output(s.view, matmul);
+    while (out.nodes.size() < node_list::max_biased) {
+        const use next = s.g.only_reader(out.result);
+        if (next.node < 0 || !detail::take_of_matrix(s, out, next)) break;
     }
-
-    /// The node that gates the result of `o`, or -1.
-    std::int32_t gate_of(const output& o) const {
-        return part_match<epilogue_part::glu>::node_of(site_, o);
-    }
-    bool gate(output& gate, const output& up, std::int32_t node, const gated& v) const {
-        return part_match<epilogue_part::glu>::take(site_, gate, up, node, v);
-    }
-
-    bool before_combination(std::int32_t position) const {
-        return site_.before_combination(position);
-    }
-
-    void apply_functions(output& o) const { take_functions(site_, o); }
-    bool combine(output& o) const { return part_match<epilogue_part::combine>::take(site_, o); }
-    bool add_residual(output& o) const {
-        return part_match<epilogue_part::residual>::take(site_, o);
-    }
-
-  private:
-    epilogue_site site_;
-
-    /// Takes over a scale, a factor or a bias. `u` is the only reader of the result so far.
-    bool take_of_matrix(output& o, use u) const {
-        switch (site_.g.kind(u.node)) {
-            case op::scale:
-                return part_match<epilogue_part::scale>::take(site_, o, u);
-            case op::mul:
-                return part_match<epilogue_part::factor>::take(site_, o, u);
-            case op::add:
-            case op::add_id:
-                return part_match<epilogue_part::bias>::take(site_, o, u);
-            default:
-                return false;
-        }
-    }
-};
+    return out;
+}
 
 }  // namespace CATENA_NAMESPACE

@@ -9,7 +9,6 @@
 #include "catena/match/detail/value.hpp"
 #include "catena/match/pattern.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 

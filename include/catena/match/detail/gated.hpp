@@ -12,7 +12,7 @@ struct gated {
     obstacle why;
     std::int32_t unary = -1;  ///< position of the UNARY whose only reader is the MUL or SQR, or -1
     std::int32_t copy = -1;   ///< position of the CONT that copies the gate for f alone, or -1
-    row_operand x, gate;
+    row_operand x = {}, gate = {};
     gate_function function = gate_function::none;
     float alpha = 0, limit = 0;
 
@@ -76,16 +76,14 @@ namespace detail {
 inline gated glu_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
+    const bool halves = t.src[1] == no_tensor;
+    if (const obstacle f = node_fits(g, position, halves ? 1 : 2); f.found()) return {f};
     gated out;
     out.function = function_of(t.sub);
-    const bool halves = t.src[1] == no_tensor;
-    if (out.why = node_fits(g, position, halves ? 1 : 2); out.why.found()) return out;
     const bool bounded = out.function == gate_function::swiglu_oai;
     if (out.function == gate_function::none ||
-        (bounded && !(finite(t.params[2]) && finite_from_zero(t.params[3])))) {
-        out.why = {position, reason::gate_function_unknown};
-        return out;
-    }
+        (bounded && !(finite(t.params[2]) && finite_from_zero(t.params[3]))))
+        return {{position, reason::gate_function_unknown}};
     if (bounded) {
         std::memcpy(&out.alpha, &t.params[2], sizeof(float));
         std::memcpy(&out.limit, &t.params[3], sizeof(float));
@@ -93,10 +91,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     const tensor& first = view.at(t.src[0]);
     const bool fits = halves ? first.ne[0] == 2 * t.ne[0] && same_rows(first, t)
                              : same_shape(first, t) && same_shape(view.at(t.src[1]), t);
-    if (!fits) {
-        out.why = {position, reason::gate_shape};
-        return out;
-    }
+    if (!fits) return {{position, reason::gate_shape}};
     for (int s = 0; s < (halves ? 1 : 2) && !out.why.found(); ++s)
         out.why = rows_fit(g, position, t.src[s]);
     out.gate = {t.src[0], 0, strides_of(first)};
@@ -111,18 +106,17 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
 inline gated product_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
-    gated out;
-    out.why = {position, reason::no_gate};
+    const gated no{{position, reason::no_gate}};
     const bool plain = !node_fits(g, position, 2).found() && t.src[0] != t.src[1] &&
                        !rows_fit(g, position, t.src[0]).found() &&
                        !rows_fit(g, position, t.src[1]).found();
-    if (!plain) return out;
+    if (!plain) return no;
     const tensor& x = view.at(t.src[0]);
     const tensor& y = view.at(t.src[1]);
     bool fits = same_shape(x, t) && y.ne[0] == t.ne[0];
     for (int d = 1; d < 4; ++d) fits = fits && (y.ne[d] == t.ne[d] || y.ne[d] == 1);
-    if (!fits) return out;
-    out.why = {};
+    if (!fits) return no;
+    gated out;
     out.x = {t.src[0], 0, strides_of(x)};
     const auto stride = [&y](int d) { return y.ne[d] == 1 ? 0 : y.nb[d]; };
     out.gate = {t.src[1], 0, {stride(1), stride(2), stride(3)}};
@@ -134,27 +128,24 @@ inline gated product_of(const graph_index& g, std::int32_t position) {
 inline gated mul_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
-    gated out;
-    out.why = {position, reason::no_gate};
     for (const int slot : {1, 0}) {
-        if (t.src[slot] == no_tensor || t.src[1 - slot] == no_tensor) return out;
+        if (t.src[slot] == no_tensor || t.src[1 - slot] == no_tensor)
+            return {{position, reason::no_gate}};
         const std::int32_t result = value_behind(view, t.src[slot]);
         const std::int32_t unary = g.position(result);
         if (unary < 0 || view.node(unary).kind != op::unary) continue;
+        gated out;
         out.take(function_at(g, unary));
         if (out.function == gate_function::none) continue;
-        out.why = node_fits(g, position, 2);
-        if (!out.why.found()) out.why = node_fits(g, unary, 1);
-        if (out.why.found()) return out;
+        if (const obstacle f = node_fits(g, position, 2); f.found()) return {f};
+        if (const obstacle f = node_fits(g, unary, 1); f.found()) return {f};
         const tensor& named = view.at(t.src[slot]);
         const tensor& z = view.at(view.node(unary).src[0]);
         const tensor& x = view.at(t.src[1 - slot]);
         const bool renamed = t.src[slot] != result;
         if (!same_shape(named, t) || !same_shape(x, t) || !same_shape(view.node(unary), z) ||
-            (renamed && !contiguous(z))) {
-            out.why = {position, reason::gate_shape};
-            return out;
-        }
+            (renamed && !contiguous(z)))
+            return {{position, reason::gate_shape}};
         for (const std::int32_t in : {t.src[1 - slot], view.node(unary).src[0]})
             if (!out.why.found()) out.why = rows_fit(g, position, in);
         out.gate = {view.node(unary).src[0], 0, strides_of(renamed ? named : z)};
@@ -172,28 +163,23 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
 /// Rewrite UNARY(gate) and SQR(RELU(gate)) to f(gate), without x.
 inline gated alone_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
+    if (const obstacle f = node_fits(g, position, 1); f.found()) return {f};
     gated out;
     std::int32_t of = position;
-    if (out.why = node_fits(g, position, 1); out.why.found()) return out;
     if (view.node(position).kind == op::sqr) {
         of = out.unary = g.position(view.node(position).src[0]);
         const bool relu = of >= 0 && view.node(of).kind == op::unary &&
                           view.node(of).sub == sub_op::relu &&
                           g.only_reader(view.nodes[of]).node == position;
-        if (!relu) out.why = {position, reason::no_gate};
-        if (relu) out.why = node_fits(g, of, 1);
-        if (out.why.found()) return out;
+        if (!relu) return {{position, reason::no_gate}};
+        if (const obstacle f = node_fits(g, of, 1); f.found()) return {f};
         out.function = gate_function::relu_squared;
     } else {
         out.take(function_at(g, position));
-        if (out.function == gate_function::none) out.why = {position, reason::no_gate};
-        if (out.why.found()) return out;
+        if (out.function == gate_function::none) return {{position, reason::no_gate}};
     }
     const std::int32_t gate = view.node(of).src[0];
-    if (!same_shape(view.at(gate), view.node(position))) {
-        out.why = {position, reason::gate_shape};
-        return out;
-    }
+    if (!same_shape(view.at(gate), view.node(position))) return {{position, reason::gate_shape}};
     out.why = rows_fit(g, position, gate);
     out.gate = {gate, 0, strides_of(view.at(gate))};
     return out;

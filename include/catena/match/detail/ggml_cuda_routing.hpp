@@ -3,9 +3,8 @@
 #pragma once
 
 #include "catena/match/detail/index.hpp"
-#include "catena/match/detail/routing.hpp"
+#include "catena/match/detail/match.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>

@@ -5,7 +5,6 @@
 // head launch B replace them. Names in capitals are ggml's ops, and v is the value so far.
 #pragma once
 
-#include "catena/match/detail/heads.hpp"
 #include "catena/match/ggml_cuda.hpp"
 
 #include <algorithm>
@@ -31,11 +30,8 @@ class head_finder {
     /// belongs to that ROPE.
     head_chain of(std::int32_t node) const {
         head_chain h;
+        h.why = g_.kind(node) == op::rope ? turned(node, h) : stored(node, h);
         h.why.node = node;
-        if (g_.kind(node) == op::rope)
-            turned(node, h);
-        else
-            stored(node, h);
         if (!h.why.found() && (h.k > max_head || h.tokens * h.count > max_values))
             h.why = {node, reason::too_large, h.k, max_head};
         return h;
@@ -89,26 +85,21 @@ class head_finder {
 
     /// Rewrite SCALE(ROPE(MUL(RMS_NORM(x), weight), positions, factors), c) to heads(x, weight,
     /// positions, factors, c). The norm, the weight and the SCALE may be missing.
-    void turned(std::int32_t node, head_chain& h) const {
+    obstacle turned(std::int32_t node, head_chain& h) const {
         const tensor& t = view_.node(node);
         const bool divided = t.src[2] != no_tensor;
         h.rope = node;
-        if ((h.why = node_fits(g_, node, divided ? 3 : 2)).found()) return;
-        if ((h.why = rows_fit(g_, node, view_.nodes[node])).found()) return;
+        if (const obstacle f = node_fits(g_, node, divided ? 3 : 2); f.found()) return f;
+        if (const obstacle f = rows_fit(g_, node, view_.nodes[node]); f.found()) return f;
         h.turn = {rope_of(t.params), t.src[1], t.src[2]};
         h.k = t.ne[0], h.count = t.ne[1], h.tokens = t.ne[2];
-        if ((h.why.why = check_turn(t, h)) != reason::none) {
-            h.why = {node, h.why.why, t.params[2]};
-            return;
-        }
-        if (!same_shape(view_.at(t.src[0]), t) || t.ne[3] != 1) {
-            h.why = {node, reason::heads_reshaped};
-            return;
-        }
-        if ((h.why = read_from(node, t.src[0], h)).found()) return;
+        if (const reason no = check_turn(t, h); no != reason::none) return {node, no, t.params[2]};
+        if (!same_shape(view_.at(t.src[0]), t) || t.ne[3] != 1)
+            return {node, reason::heads_reshaped};
+        if (const obstacle f = read_from(node, t.src[0], h); f.found()) return f;
         scale_behind(h);
         stored_behind(h);
-        h.why.node = node;
+        return {};
     }
 
     /// Why a launch cannot turn as the ROPE says: its numbers, its positions or its factors.
@@ -237,30 +228,23 @@ class head_finder {
 
     /// Rewrite SET_ROWS(cache, x, ids) to heads that are only stored, such as those of V. The rows
     /// of x are cut into heads of any length.
-    void stored(std::int32_t node, head_chain& h) const {
+    obstacle stored(std::int32_t node, head_chain& h) const {
         const tensor& t = view_.node(node);
         h.store = node;
-        if (t.src[0] == no_tensor || elements(t) == 0) {
-            h.why = {node, reason::no_elements};
-            return;
-        }
+        if (t.src[0] == no_tensor || elements(t) == 0) return {node, reason::no_elements};
         const std::int32_t maker = g_.position(g_.root(t.src[0]));
-        if (maker >= 0 && g_.kind(maker) == op::rope) {
-            h.why = {node, reason::taken};  // the ROPE's heads have this SET_ROWS, or nobody has
-            return;
-        }
+        if (maker >= 0 && g_.kind(maker) == op::rope)
+            return {node, reason::taken};  // the ROPE's heads have this SET_ROWS, or nobody has
         const tensor& rows = view_.at(t.src[0]);
         h.tokens = rows.ne[1];
         for (const std::int64_t k : {128, 64, 32, 1})
             if (h.k == 0 && rows.ne[0] % k == 0) h.k = k;
         h.count = rows.ne[0] / h.k;
-        if (h.k == 1) h.why = {node, reason::cache_shape};
-        if (const reason no = check_store(node, h); no != reason::none) h.why = {node, no};
-        if (h.why.found()) return;
+        if (const reason no = check_store(node, h); no != reason::none) return {node, no};
+        if (h.k == 1) return {node, reason::cache_shape};
         h.x = t.src[0];
         h.at = {4 * h.k, rows.nb[1], 0};
-        h.why = rows_fit(g_, node, h.x);
-        h.why.node = node;
+        return rows_fit(g_, node, h.x);
     }
 };
 

@@ -2,16 +2,76 @@
 // its value, or the reason why not.
 #pragma once
 
+#include "catena/chain/rotation.hpp"
+#include "catena/chain/routing.hpp"
 #include "catena/match/detail/experts.hpp"
 #include "catena/match/detail/gated.hpp"
-#include "catena/match/detail/heads.hpp"
 #include "catena/match/detail/reader.hpp"
-#include "catena/match/detail/routing.hpp"
 
 #include <algorithm>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
+
+/// The turn that a ROPE makes: its numbers, the positions of the tokens, and the divisors of
+/// angles.
+struct head_turn {
+    rope_numbers numbers;
+    std::int32_t positions = no_tensor, factors = no_tensor;
+};
+
+inline bool operator==(const head_turn& a, const head_turn& b) {
+    return a.positions == b.positions && a.factors == b.factors &&
+           rotation_of(a.numbers) == rotation_of(b.numbers);
+}
+
+/// The heads of one value, such as Q, K or V on its way to attention, and the nodes of its chain,
+/// which are at most RMS_NORM, MUL, ROPE, SCALE and SET_ROWS. A node is given by its position; -1:
+/// there is none.
+struct head_chain {
+    obstacle why;  ///< reason why no launch takes these heads
+    std::int32_t x = no_tensor;
+    row_strides at;                 ///< strides of x: head to head, token to token
+    std::int64_t k = 0, count = 0;  ///< elements of a head, heads of a token
+    std::int64_t tokens = 0;
+    std::int32_t norm = -1, mul = -1, rope = -1, scaled = -1, store = -1;
+    std::int32_t weight = no_tensor;  ///< weight of the norm
+    float eps = 0, scale = 1;
+    head_turn turn;        ///< the turn, if there is a ROPE
+    bool written = false;  ///< others than the SET_ROWS read the value
+
+    /// The node whose result the value is; -1: x itself, which is only stored.
+    std::int32_t made_by() const {
+        return scaled >= 0 ? scaled : rope >= 0 ? rope : mul >= 0 ? mul : norm;
+    }
+
+    /// f(position) for each node, in the order in which the value passes them.
+    template <class F>
+    void each_node(const F& f) const {
+        for (const std::int32_t n : {norm, mul, rope, scaled, store})
+            if (n >= 0) f(n);
+    }
+};
+
+/// From the logits of a layer's experts to the experts of each token and their weights. The nodes
+/// are at most SOFT_MAX or SIGMOID, an ADD of a bias, the nodes that limit a token to groups of
+/// experts, ARGSORT, GET_ROWS, SOFT_MAX, SUM_ROWS, CLAMP, DIV and SCALE. Nodes are given by their
+/// positions.
+struct routing {
+    obstacle why;                   ///< reason why no launch takes it
+    std::int32_t x = no_tensor;     ///< logits [experts, tokens]
+    std::int32_t bias = no_tensor;  ///< [experts], added to the scores for the choice; or no_tensor
+    routing_numbers numbers;
+    std::int64_t experts = 0, tokens = 0;
+    std::int32_t sort = -1;           ///< the ARGSORT of all experts, whose result is written
+    std::int32_t weigh = -1;          ///< the last node of the weights, which are written
+    std::vector<std::int32_t> nodes;  ///< positions of all nodes, in ascending order
+
+    bool has(std::int32_t node) const {
+        return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    }
+    bool writes(std::int32_t node) const { return node == sort || node == weigh; }
+};
 
 inline constexpr std::int32_t no_stream = -1;
 
@@ -59,13 +119,6 @@ struct match {
             return other.stage > n.stage;
         });
         taken.insert(behind, n);
-    }
-
-    /// The first node of a stage that makes the chain's value, or -1.
-    std::int32_t at(stage_kind stage) const {
-        for (const taken_node& n : taken)
-            if (n.stage == stage && !n.aside) return n.node;
-        return -1;
     }
 
     /// Is the value a copy of a CONT's rows, that is a gate without a function and without x?

@@ -3,7 +3,7 @@
 // part B of a routing launch replaces them. Names in capitals are ggml's ops.
 #pragma once
 
-#include "catena/match/detail/routing.hpp"
+#include "catena/match/detail/match.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,6 @@
 // node behind what it reads.
 #pragma once
 
-#include "catena/config.hpp"
 #include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/expert_factor.hpp"
 #include "catena/match/detail/experts.hpp"

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
@@ -85,8 +84,9 @@ class planning {
     }
 
     status build(const graph_index& index, const contents& out) const {
-        plan_builder builder(index, known_);
-        const status written = plan_writer(builder.build(), *out).write();
+        draft drafted(index, known_);
+        plan_builder(drafted).build();
+        const status written = plan_writer(drafted, *out).write();
         if (!written.ok()) return written;
         out->counters = count(index, plan(out));
         if (asked().log >= log_level::steps)

@@ -19,9 +19,9 @@ namespace CATENA_NAMESPACE {
 /// The graph, the parts that a launch may have, and what rules ask of a node alike.
 struct epilogue_site {
     slot_sums& sums;
-    const graph_index& g;
-    const graph_view& view;
     epilogue_set allowed;
+    const graph_index& g = sums.index;
+    const graph_view& view = g.view;
 
     const tensor& weight_of(std::int32_t matmul) const { return view.at(view.node(matmul).src[0]); }
 

@@ -1,4 +1,4 @@
-// A step of a plan that is tried.
+// A step of a plan that is tried, and what those who try steps share.
 #pragma once
 
 #include "catena/plan/detail/draft/draft.hpp"
@@ -14,15 +14,11 @@ namespace CATENA_NAMESPACE {
 /// back when the attempt ends, unless it was accepted. One attempt is open at a time.
 class attempt {
   public:
-    attempt(draft& drafted, bool row) : draft_(&drafted), first_output_(drafted.outputs.size()) {
-        trial_step& t = trial();
-        t.launch_at = -1;
-        t.row = row;
-        t.at_once = false;
-        t.also_reads = no_tensor;
-        t.from = 0;
-        t.until = graph_index::forever;
-        t.nodes.clear();
+    explicit attempt(draft& drafted) : draft_(&drafted), first_output_(drafted.outputs.size()) {
+        trial_step fresh;
+        fresh.nodes.swap(trial().nodes);  // their memory serves again
+        fresh.nodes.clear();
+        trial() = std::move(fresh);
         drafted.steps.emplace_back(drafted.blank_);
     }
     attempt(attempt&& other) noexcept
@@ -68,6 +64,48 @@ class attempt {
   private:
     draft* draft_;
     std::size_t first_output_;
+};
+
+/// What those who draft steps share.
+class drafter {
+  public:
+    explicit drafter(draft& drafted)
+        : g_(drafted.g),
+          view_(g_.view),
+          draft_(drafted),
+          known_(drafted.known),
+          choices_(drafted.rows),
+          sums_(drafted.sums) {}
+
+  protected:
+    const graph_index& g_;
+    const graph_view& view_;
+    draft& draft_;
+    const premises& known_;
+    choices& choices_;
+    slot_sums& sums_;
+
+    /// Drafts the row step of the activation that is recorded next. `cover(tried)` says which nodes
+    /// it covers. Returns what keeps node `node` from being part of it, or reason::none.
+    template <class Cover>
+    obstacle draft_row(const row_problem& what, std::int32_t node, const Cover& cover) {
+        const picked& found = choices_.pick(what);
+        if (found.row < 0) return {node, reason::no_row};
+        attempt tried(draft_);
+        tried.step().what = what;
+        tried.step().chain = static_cast<std::int32_t>(draft_.activations.size());
+        run_by(tried.step(), found);
+        cover(tried);
+        if (const std::int32_t v = tried.find_place(); v >= 0) return {node, reason::overlap, v};
+        tried.accept();
+        return {};
+    }
+
+    /// Records the activation that the last step makes.
+    std::int32_t add_made(std::int32_t chain, match&& m) {
+        return draft_.add_activation(chain, std::move(m),
+                                     static_cast<std::int32_t>(draft_.steps.size()) - 1);
+    }
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -4,15 +4,13 @@
 #pragma once
 
 #include "catena/match/detail/matcher.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/draft/group.hpp"
 #include "catena/plan/detail/draft/head_planner.hpp"
 #include "catena/plan/detail/draft/inside.hpp"
 #include "catena/plan/detail/draft/route_fuser.hpp"
 #include "catena/plan/detail/draft/route_planner.hpp"
-#include "catena/plan/detail/find/around.hpp"
-#include "catena/plan/detail/find/choices.hpp"
-#include "catena/plan/detail/find/premises.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -21,27 +19,22 @@
 
 namespace CATENA_NAMESPACE {
 
-class plan_builder {
+class plan_builder : drafter {
   public:
-    plan_builder(const graph_index& g, const premises& known)
-        : g_(g),
-          view_(g.view),
-          known_(known),
-          draft_(g),
-          sums_(g),
-          choices_(view_, known),
-          judge_(g, draft_.accepted, known, choices_, sums_),
-          weigh_(g, draft_.accepted, choices_),
-          outputs_(draft_, known, sums_),
-          trial_(draft_, choices_, judge_, sums_, weigh_),
-          routed_(draft_, known, choices_),
-          groups_(draft_, choices_, outputs_, trial_, routed_),
-          inside_(draft_, known, choices_, outputs_, trial_, groups_, weigh_),
-          heads_(draft_, known, choices_),
-          routes_(draft_, known, choices_) {}
+    explicit plan_builder(draft& drafted)
+        : drafter(drafted),
+          judge_(g_, draft_.accepted, known_, choices_, sums_),
+          weigh_(g_, draft_.accepted, choices_),
+          outputs_(drafted),
+          trial_(drafted, judge_, weigh_),
+          routed_(drafted),
+          groups_(drafted, outputs_, trial_, routed_),
+          inside_(drafted, outputs_, trial_, groups_, weigh_),
+          heads_(drafted),
+          routes_(drafted) {}
 
-    /// All steps, and what stays with the engine.
-    draft& build() {
+    /// Drafts all steps, and says what stays with the engine.
+    void build() {
         const auto open = [this](std::int32_t i) { return !draft_.covered(i) && !given(i); };
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
             switch (g_.kind(i)) {
@@ -78,16 +71,9 @@ class plan_builder {
                     break;
             }
         }
-        return draft_;
     }
 
   private:
-    const graph_index& g_;
-    const graph_view& view_;
-    const premises& known_;
-    draft draft_;
-    slot_sums sums_;
-    choices choices_;
     reader_judge judge_;
     weigher weigh_;
     output_finder outputs_;
@@ -112,6 +98,28 @@ class plan_builder {
 
     site site_of(const family& f, std::int32_t node) {
         return {g_, view_, f.common, sums_, node, draft_.accepted.actions()};
+    }
+
+    /// Is it a MUL of which no factor is the result of a UNARY?
+    bool mere_product(std::int32_t node) const {
+        const auto by_unary = [&](std::int32_t factor) {
+            if (factor == no_tensor) return false;
+            const std::int32_t maker = g_.position(value_behind(view_, factor));
+            return maker >= 0 && g_.kind(maker) == op::unary;
+        };
+        const tensor& t = view_.node(node);
+        return t.kind == op::mul && !by_unary(t.src[0]) && !by_unary(t.src[1]);
+    }
+
+    /// Does a matmul read the value, by any name and as any operand?
+    bool read_by_matmul(std::int32_t value) const {
+        const std::int32_t root = g_.root(value);
+        return g_.read_by(root, op::mul_mat) || g_.read_by(root, op::mul_mat_id);
+    }
+
+    /// Does an engine compute the value in one launch? Of values that are no norm this is assumed.
+    bool engine_needs_one(const match& m) const {
+        return !has_norm(m.stages) || engine_of(view_).launches(view_, m) < 2;
     }
 
     void plan_norm(std::int32_t node) {
@@ -144,7 +152,7 @@ class plan_builder {
         const op kind = g_.kind(node);
         const bool alone = kind == op::unary || kind == op::sqr || kind == op::cont;
         if (engine_fuses(g_, node)) return draft_.leave({node, reason::engine_fuses});
-        if (!read_by_matmul(g_, view_.nodes[node]) && (alone || mere_product(g_, node))) return;
+        if (!read_by_matmul(view_.nodes[node]) && (alone || mere_product(node))) return;
         for (const family& f : known_.families) {
             const site here = site_of(f, node);
             if (f.common.stages.empty() || !may_fit(here)) continue;
@@ -207,7 +215,7 @@ class plan_builder {
         };
         if (std::any_of(m.taken.begin(), m.taken.end(), covered_aside))
             return {{m.node, reason::no_gate}, {}};
-        if (!read_by_matmul(g_, m.activation) && engine_needs_one(view_, m))
+        if (!read_by_matmul(m.activation) && engine_needs_one(m))
             return {{m.node, reason::not_read}, {}};
         matcher(g_, f.common).read(m);
         return settle(f, std::move(m));
@@ -228,7 +236,7 @@ class plan_builder {
         for (const reader& r : m.readers)
             if (r.left.why == reason::engine_faster_in_models) given_[r.node] = r.left;
         const bool read = m.servable() > 0;
-        if (!read && engine_needs_one(view_, m)) {
+        if (!read && engine_needs_one(m)) {
             const auto multiplies = [](const reader& r) {
                 return r.left.why != reason::not_activation && r.left.why != reason::plain_weight;
             };
@@ -260,24 +268,20 @@ class plan_builder {
 
     /// The row step of a match, and the steps of its readers; `apart`: why these do not make it.
     left_over add_row(const family& f, match&& m, const obstacle& apart) {
-        attempt tried(draft_, true);
-        step& row = tried.step();
-        row.chain = static_cast<std::int32_t>(draft_.activations.size());
         const row_problem what = problem_of(view_, m, m.layouts());
-        row.what = what;
-        const picked& found = choices_.pick(what);
-        if (found.row < 0) return {{m.node, reason::no_row}, found.nearest};
-        run_by(row, found);
-        tried.trial().at_once =
-            what.rows == 1 && has_norm(m.stages) &&
-            reads_before_it_writes(known_.rows.rows().rows[found.row].policy.row());
-        cover_row(g_, m, tried.trial());
-        if (!m.layouts().empty()) tried.writes(m);
-        if (const std::int32_t v = tried.find_place(); v >= 0)
-            return {{m.node, reason::overlap, v}, {}};
-        const std::int32_t chain = choices_.chain_of(f, m), maker = tried.accept();
+        const auto cover = [&](attempt& tried) {
+            const row& by = known_.rows.rows().rows[tried.step().row];
+            tried.trial().row = true;
+            tried.trial().at_once =
+                what.rows == 1 && has_norm(m.stages) && reads_before_it_writes(by.policy.row());
+            cover_row(g_, m, tried.trial());
+            if (!m.layouts().empty()) tried.writes(m);
+        };
+        const obstacle why = draft_row(what, m.node, cover);
+        if (why.why == reason::no_row) return {why, choices_.pick(what).nearest};
+        if (why.found()) return {why, {}};
         const bool norm = has_norm(m.stages);
-        const std::int32_t made = draft_.add_activation(chain, std::move(m), maker);
+        const std::int32_t made = add_made(choices_.chain_of(f, m), std::move(m));
         if (norm) draft_.activations.back().norm_apart = apart;
         groups_.group(f, made);
         return {};

@@ -5,11 +5,12 @@
 
 #include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/match.hpp"
+#include "catena/plan/detail/find/choices.hpp"
+#include "catena/plan/detail/find/premises.hpp"
 #include "catena/plan/detail/order/schedule.hpp"
 #include "catena/plan/detail/order/slots.hpp"
 #include "catena/plan/step.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -49,6 +50,9 @@ inline void run_by(step& s, const picked& p) {
 
 struct draft {
     const graph_index& g;
+    const premises& known;
+    choices rows;    ///< what the table answered so far
+    slot_sums sums;  ///< sums of experts that were found
     slot_map slots;  ///< slots of the workspace
     schedule accepted;
     std::vector<step> steps;                 ///< parallel to accepted.steps(); the last one may be
@@ -60,7 +64,9 @@ struct draft {
                                                             ///< its place among accepted steps
     std::vector<left_over> left;
 
-    explicit draft(const graph_index& index) : g(index), slots(index), accepted(index) {
+    draft(const graph_index& index, const premises& of)
+        : g(index), known(of), rows(g.view, of), sums(index), slots(index), accepted(index) {
+        blank_.what = product_problem{};
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
         steps.reserve(expected);
         first_output.reserve(expected);
@@ -79,6 +85,10 @@ struct draft {
         const format_set layouts = m.layouts();
         activations.emplace_back(chain, std::move(m), made_by, layouts);
         return static_cast<std::int32_t>(activations.size()) - 1;
+    }
+
+    shared_activation& activation(std::int32_t i) {
+        return activations[static_cast<std::size_t>(i)];
     }
 
     /// The slot of the quantized activation of a match.
@@ -105,7 +115,7 @@ struct draft {
   private:
     friend class attempt;
     trial_step trial_;  // of the open attempt: its memory serves the next one
-    const step blank_;  // copied: that takes half as long as making one
+    step blank_;        // a product, whose copy takes half as long as making one
 };
 
 }  // namespace CATENA_NAMESPACE

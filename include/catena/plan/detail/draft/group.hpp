@@ -13,18 +13,16 @@
 
 namespace CATENA_NAMESPACE {
 
-class grouper {
+class grouper : drafter {
   public:
-    grouper(draft& drafted, choices& rows, output_finder& outputs, group_trial& trial,
-            route_fuser& routes)
-        : draft_(drafted), choices_(rows), outputs_(outputs), trial_(trial), routes_(routes) {}
+    grouper(draft& drafted, output_finder& outputs, group_trial& trial, route_fuser& routes)
+        : drafter(drafted), outputs_(outputs), trial_(trial), routes_(routes) {}
 
     /// Deals the readers of an activation to steps: by kind (dense, one set of expert ids, or both
     /// with one token), then by the listed set of formats that holds most of them, then by what is
     /// legal at the first member's position.
     void group(const family& f, std::int32_t activation) {
-        std::vector<reader>& all =
-            draft_.activations[static_cast<std::size_t>(activation)].found.readers;
+        std::vector<reader>& all = draft_.activation(activation).found.readers;
         reader* const end =
             all.data() + all.size();  // stays where it is when there are more activations
         for (reader* r = all.data(); r != end; ++r) {
@@ -45,7 +43,7 @@ class grouper {
         if (routed) routes_.report(std::move(*routed), index);
         for (auto o = static_cast<std::size_t>(draft_.first_output.back());
              o < draft_.outputs.size(); ++o)
-            draft_.leave(left_behind(draft_.g, draft_.outputs[o].what));
+            draft_.leave(left_behind(g_, draft_.outputs[o].what));
         for (made_value& m : values) {
             const std::int32_t p =
                 draft_.add_activation(choices_.chain_of(f, m.value), std::move(m.value), index);
@@ -55,8 +53,6 @@ class grouper {
     }
 
   private:
-    draft& draft_;
-    choices& choices_;
     output_finder& outputs_;
     group_trial& trial_;
     route_fuser& routes_;

@@ -21,31 +21,23 @@ struct made_value {
     match value;
 };
 
-class group_trial {
+class group_trial : drafter {
   public:
-    group_trial(draft& drafted, choices& rows, reader_judge& judge, slot_sums& sums, weigher& weigh)
-        : g_(drafted.g),
-          view_(g_.view),
-          draft_(drafted),
-          choices_(rows),
-          judge_(judge),
-          sums_(sums),
-          weigh_(weigh) {}
+    group_trial(draft& drafted, reader_judge& judge, weigher& weigh)
+        : drafter(drafted), judge_(judge), weigh_(weigh) {}
 
     /// Tries a step of an activation's readers, without outputs yet, for the matmul at a node and
     /// others like it.
     attempt begin(std::int32_t activation, std::int32_t matmul) {
         values_.clear();
-        const std::vector<reader>& all =
-            draft_.activations[static_cast<std::size_t>(activation)].found.readers;
+        const match& m = draft_.activation(activation).found;
         const reader& r =  // readers stand in node order
-            *std::lower_bound(all.begin(), all.end(), matmul,
+            *std::lower_bound(m.readers.begin(), m.readers.end(), matmul,
                               [](const reader& o, std::int32_t node) { return o.node < node; });
-        attempt tried(draft_, false);
+        attempt tried(draft_);
         tried.step().chain = activation;
-        tried.step().what = empty_group(view_, r.served_by, r.layout, r.node);
-        if (r.quantized())
-            tried.reads(draft_.activations[static_cast<std::size_t>(activation)].found);
+        begin_group(tried.step().what.product(), view_, r.served_by, r.layout, r.node);
+        if (r.quantized()) tried.reads(m);
         return tried;
     }
 
@@ -74,12 +66,7 @@ class group_trial {
     std::vector<made_value> take_values() { return std::exchange(values_, {}); }
 
   private:
-    const graph_index& g_;
-    const graph_view& view_;
-    draft& draft_;
-    choices& choices_;
     reader_judge& judge_;
-    slot_sums& sums_;
     weigher& weigh_;
     std::vector<made_value> values_;
 
@@ -88,7 +75,7 @@ class group_trial {
 
     /// Does the step read the source of a CONT in place of the CONT's result?
     bool reads_what_is_copied(attempt& tried) const {
-        const match& m = draft_.activations[static_cast<std::size_t>(tried.step().chain)].found;
+        const match& m = draft_.activation(tried.step().chain).found;
         return m.copies() && tried.trial().has(m.node);
     }
 
@@ -97,8 +84,10 @@ class group_trial {
     bool open_with(const family& f, attempt& tried, const output& o, bool alone) {
         std::optional<match> value;
         if (alone) {
-            const epilogue_matcher follow(sums_, f.common.epilogue);
-            if (output sum = o; follow.combine(sum) && open(tried, sum, value, &o)) return true;
+            const epilogue_site site{sums_, f.common.epilogue};
+            output sum = o;
+            if (part_match<epilogue_part::combine>::take(site, sum) && open(tried, sum, value, &o))
+                return true;
         }
         value = quantized(f, tried.step().what.kind(), o);
         if (!open(tried, o, value)) return false;
@@ -220,7 +209,7 @@ class group_trial {
                 c.internal =
                     lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
             } else {
-                c.internal = fed_by(g_, n, {o.nodes.begin(), o.nodes.end()});
+                c.internal = fed_by(g_, n, o.nodes);
                 for (int slot = 0; slot < 2; ++slot)
                     if (o.reads_by_element(t.src[slot])) c.by_element |= 1u << slot;
             }

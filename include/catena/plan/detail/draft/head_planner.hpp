@@ -4,7 +4,6 @@
 
 #include "catena/match/detail/head_finder.hpp"
 #include "catena/plan/detail/draft/attempt.hpp"
-#include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/find/head_request.hpp"
 
 #include <algorithm>
@@ -15,10 +14,9 @@
 
 namespace CATENA_NAMESPACE {
 
-class head_planner {
+class head_planner : drafter {
   public:
-    head_planner(draft& drafted, const premises& known, choices& rows)
-        : g_(drafted.g), view_(g_.view), draft_(drafted), known_(known), rows_(rows), find_(g_) {}
+    explicit head_planner(draft& drafted) : drafter(drafted), find_(g_) {}
 
     /// Tries the heads that a norm begins, if it is one of heads.
     void plan_behind(std::int32_t norm) {
@@ -39,11 +37,6 @@ class head_planner {
     }
 
   private:
-    const graph_index& g_;
-    const graph_view& view_;
-    draft& draft_;
-    const premises& known_;
-    choices& rows_;
     const head_finder find_;
     rejection nearest_;
     std::unordered_set<std::int32_t> tried_;
@@ -79,19 +72,13 @@ class head_planner {
         for (const head_chain& h : some) launches += engine_of(view_).head_launches(view_, h);
         const std::int32_t node = some.front().why.node;
         if (launches < 2 || read_each_other(some)) return {node, reason::one_launch};
-        attempt tried(draft_, false);
         const row_problem what = problem_of(view_, some);
         if (what.rows > max_values) return {node, reason::too_large, what.rows, max_values};
-        tried.step().what = what;
-        tried.step().chain = static_cast<std::int32_t>(draft_.activations.size());
-        const picked& found = rows_.pick(what);
-        nearest_ = found.nearest;
-        if (found.row < 0) return {node, reason::no_row};
-        run_by(tried.step(), found);
-        cover_heads(g_, some, tried.trial());
-        if (const std::int32_t v = tried.find_place(); v >= 0) return {node, reason::overlap, v};
-        const std::int32_t maker = tried.accept();
-        draft_.add_activation(known_.heads, as_match(std::move(some), what.needs.stages), maker);
+        nearest_ = choices_.pick(what).nearest;
+        const obstacle why =
+            draft_row(what, node, [&](attempt& tried) { cover_heads(g_, some, tried.trial()); });
+        if (why.found()) return why;
+        add_made(known_.heads, as_match(std::move(some), what.needs.stages));
         if (has_norm(what.needs.stages))
             draft_.activations.back().norm_apart = {node, reason::norm_of_heads};
         return {};

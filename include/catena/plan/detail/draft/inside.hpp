@@ -35,19 +35,11 @@ struct inside_scope {
     }
 };
 
-class inside_fuser {
+class inside_fuser : drafter {
   public:
-    inside_fuser(draft& drafted, const premises& known, choices& rows, output_finder& outputs,
-                 group_trial& trial, grouper& groups, weigher& weigh)
-        : g_(drafted.g),
-          view_(g_.view),
-          known_(known),
-          draft_(drafted),
-          choices_(rows),
-          outputs_(outputs),
-          trial_(trial),
-          groups_(groups),
-          weigh_(weigh) {}
+    inside_fuser(draft& drafted, output_finder& outputs, group_trial& trial, grouper& groups,
+                 weigher& weigh)
+        : drafter(drafted), outputs_(outputs), trial_(trial), groups_(groups), weigh_(weigh) {}
 
     /// Makes an activation and its readers one step and takes the match, if that is legal and takes
     /// less time. Else it says why not and changes nothing. `f32_by_others`: somebody reads the f32
@@ -95,11 +87,6 @@ class inside_fuser {
     }
 
   private:
-    const graph_index& g_;
-    const graph_view& view_;
-    const premises& known_;
-    draft& draft_;
-    choices& choices_;
     output_finder& outputs_;
     group_trial& trial_;
     grouper& groups_;
@@ -159,7 +146,7 @@ class inside_fuser {
     /// too early.
     std::optional<attempt> try_step(const family& f, std::int32_t activation,
                                     const inside_scope& scope, std::vector<output>& waiting) {
-        match& found = draft_.activations[static_cast<std::size_t>(activation)].found;
+        match& found = draft_.activation(activation).found;
         std::vector<reader>& readers = found.readers;
         const std::size_t left = draft_.left.size();
         reader* const end = readers.data() + readers.size();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "catena/match/detail/epilogue.hpp"
-#include "catena/plan/detail/draft/draft.hpp"
+#include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/find/readers.hpp"
 
 #include <algorithm>
@@ -20,15 +20,14 @@ inline bool read_as_copy(const graph_index& g, std::int32_t value) {
     });
 }
 
-class output_finder {
+class output_finder : drafter {
   public:
-    output_finder(const draft& drafted, const premises& known, slot_sums& sums)
-        : g_(drafted.g), view_(g_.view), draft_(drafted), known_(known), sums_(sums) {}
+    using drafter::drafter;
 
     /// The outputs of the first reader and of those near it that run with it; two that one GLU
     /// gates are one output. The readers count as dealt.
     std::vector<output> outputs(const pattern& chain, reader* first, reader* end) {
-        const epilogue_matcher follow(sums_, chain.epilogue);
+        const epilogue_site site{sums_, chain.epilogue};
         mates_.clear();
         mates_.push_back(first);
         const reader* picked = first->expert ? first : nullptr;  // whose ids the launch has
@@ -46,42 +45,39 @@ class output_finder {
             for (reader* r : mates_) {
                 if (r->expert != by_ids || !set.has(r->weight)) continue;
                 r->dealt = true;
-                found.push_back(follow.biased(r->node));
+                found.push_back(biased(site, r->node));
             }
         for (std::size_t i = 0; i < found.size(); ++i) {
             output& o = found[i];
-            const std::int32_t gate = follow.gate_of(o);
+            const std::int32_t gate = glu::node_of(site, o);
             if (gate < 0) continue;
-            const auto up =
-                std::find_if(found.begin() + static_cast<std::ptrdiff_t>(i) + 1, found.end(),
-                             [&](const output& other) { return follow.gate_of(other) == gate; });
+            const auto up = std::find_if(
+                found.begin() + static_cast<std::ptrdiff_t>(i) + 1, found.end(),
+                [&](const output& other) { return glu::node_of(site, other) == gate; });
             const bool alone = up == found.end();
             if (alone && g_.kind(gate) != op::glu) continue;
             const gated value = gated_at(g_, gate);
-            if (follow.gate(o, o, gate, value) || alone) continue;
-            const bool first_gates = follow.gate(o, *up, gate, value);
-            if (!first_gates && !follow.gate(*up, o, gate, value)) continue;
+            if (glu::take(site, o, o, gate, value) || alone) continue;
+            const bool first_gates = glu::take(site, o, *up, gate, value);
+            if (!first_gates && !glu::take(site, *up, o, gate, value)) continue;
             if (!first_gates) o = *up;
             found.erase(up);
         }
         for (output& o : found) {
             use next = g_.only_reader(o.result);
             const bool function = next.node >= 0 && g_.kind(next.node) == op::unary;
-            if (function && gated_later(follow, o)) continue;
-            follow.apply_functions(o);
+            if (function && gated_later(site, o)) continue;
+            take_functions(site, o);
             next = g_.only_reader(o.result);
             const bool left = next.node >= 0 && !draft_.covered(next.node);  // by another matmul
-            if (left) follow.add_residual(o);
+            if (left) part_match<epilogue_part::residual>::take(site, o);
         }
         return found;
     }
 
   private:
-    const graph_index& g_;
-    const graph_view& view_;
-    const draft& draft_;
-    const premises& known_;
-    slot_sums& sums_;
+    using glu = part_match<epilogue_part::glu>;
+
     std::vector<reader*> mates_;  // scratch: readers that one launch could hold, formats aside
 
     /// The format set of the table's rows that holds most of the readers that could run with the
@@ -105,10 +101,10 @@ class output_finder {
 
     /// Is there a MUL that a row step does together with the function of `o`: of a value on its way
     /// to matmuls, or to what experts made?
-    bool gated_later(const epilogue_matcher& follow, const output& o) const {
-        const std::int32_t node = follow.gate_of(o);
+    bool gated_later(const epilogue_site& site, const output& o) const {
+        const std::int32_t node = glu::node_of(site, o);
         if (node < 0 || g_.kind(node) != op::mul) return false;
-        if (follow.before_combination(node)) return true;
+        if (site.before_combination(node)) return true;
         if (!read_as_copy(g_, view_.nodes[node])) return false;
         const gated v = gated_at(g_, node);
         return !v.why.found() && v.unary >= 0 && g_.root(view_.node(v.unary).src[0]) == o.result;

@@ -5,8 +5,6 @@
 
 #include "catena/match/detail/route_finder.hpp"
 #include "catena/plan/detail/draft/attempt.hpp"
-#include "catena/plan/detail/find/choices.hpp"
-#include "catena/plan/detail/find/premises.hpp"
 #include "catena/plan/detail/find/route_request.hpp"
 
 #include <algorithm>
@@ -16,10 +14,9 @@
 
 namespace CATENA_NAMESPACE {
 
-class route_fuser {
+class route_fuser : drafter {
   public:
-    route_fuser(draft& drafted, const premises& known, choices& rows)
-        : g_(drafted.g), view_(g_.view), draft_(drafted), known_(known), rows_(rows), find_(g_) {}
+    explicit route_fuser(draft& drafted) : drafter(drafted), find_(g_) {}
 
     /// Lets the step that is tried cover the routing of the token that picks its matrices. None: it
     /// has no such token, or it does not pay, and then the step is as it was.
@@ -43,25 +40,15 @@ class route_fuser {
     }
 
   private:
-    const graph_index& g_;
-    const graph_view& view_;
-    draft& draft_;
-    const premises& known_;
-    choices& rows_;
     const route_finder find_;
-
-    /// The ids that pick the matrices of the step that is tried.
-    std::int32_t ids_of(const product_problem& what) const {
-        const auto first = draft_.outputs.end() - what.member_count;
-        const tensor& matmul = view_.node(first->what.matmul);
-        return matmul.kind == op::mul_mat_id ? matmul.src[2] : no_tensor;
-    }
 
     /// The ARGSORT whose first numbers pick the matrices of one token, or -1.
     std::int32_t sort_of(const product_problem& what) const {
         const bool first = what.expert && what.tokens == 1 && !combined(what);
         if (known_.routed_experts < 0 || !first) return -1;
-        const std::int32_t ids = ids_of(what);
+        const drafted_output& lead = *(draft_.outputs.end() - what.member_count);
+        const tensor& matmul = view_.node(lead.what.matmul);
+        const std::int32_t ids = matmul.kind == op::mul_mat_id ? matmul.src[2] : no_tensor;
         const std::int32_t sort = ids == no_tensor ? -1 : g_.position(g_.root(ids));
         const bool open = sort >= 0 && g_.kind(sort) == op::argsort && !draft_.covered(sort);
         return open && find_.names_first(ids, sort) ? sort : -1;
@@ -77,24 +64,23 @@ class route_fuser {
     }
 
     obstacle take(attempt& tried, const routing& r) {
-        if (rows_.same_bits()) return {r.sort, reason::same_bits};
+        if (choices_.same_bits()) return {r.sort, reason::same_bits};
         product_problem& what = tried.step().what.product();
         const row_problem alone = problem_of(r);
         product_problem with = what;
         with.needs.stages = alone.needs.stages;
-        const picked row = rows_.pick(with);
+        const picked row = choices_.pick(with);
         if (row.row < 0) return {r.sort, reason::no_routing_inside};
-        if (rows_.pick(alone).row >= 0) {
+        if (choices_.pick(alone).row >= 0) {
             const auto [inside_us, apart_us] =
-                comparable(rows_.time(with), rows_.time(what) + rows_.time(alone));
+                comparable(choices_.time(with), choices_.time(what) + choices_.time(alone));
             if (!(inside_us < apart_us))
                 return {r.sort, reason::routing_slower, static_cast<std::int64_t>(inside_us * 1000),
                         static_cast<std::int64_t>(apart_us * 1000)};
         }
         trial_step& trial = tried.trial();
         const std::vector<covered_node> before = trial.nodes;
-        const array_view<std::int32_t> own = {r.nodes.data(), r.nodes.data() + r.nodes.size()};
-        for (covered_node& c : trial.nodes) c.internal |= fed_by(g_, c.node, own);
+        for (covered_node& c : trial.nodes) c.internal |= fed_by(g_, c.node, r.nodes);
         cover_routing(g_, r, trial);
         trial.at_once = false;  // other blocks read the logits, too
         if (const std::int32_t v = tried.blocker(); v >= 0) {

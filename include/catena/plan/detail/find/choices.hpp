@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catena/pick/pick.hpp"
+#include "catena/pick/verdict.hpp"
 #include "catena/plan/detail/find/expected_time.hpp"
 #include "catena/plan/detail/find/keys.hpp"
 #include "catena/plan/detail/find/premises.hpp"
@@ -11,11 +12,14 @@
 
 namespace CATENA_NAMESPACE {
 
-/// How a matmul runs on its own. If no row serves it, `nearest` says why.
+/// How a matmul runs on its own. If no row serves it, `nearest` says why. `verdict`: the table's
+/// verdict for the engine on it, or -1. A verdict is one for so many columns, so there is none
+/// where bits must not depend on these.
 struct lone_launch {
     skeleton kind = skeleton::matvec;
     format layout = format::unknown;
     rejection nearest;
+    std::int32_t verdict = -1;
 };
 
 class choices {
@@ -51,7 +55,7 @@ class choices {
                 if (!layouts.has(layout)) return;
                 const lone_launch way{
                     kind, layout,
-                    served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick)};
+                    served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick), -1};
                 const auto takes = [&](const lone_launch& l) {
                     return time(lone_problem(node, l.kind, l.layout));
                 };
@@ -69,6 +73,9 @@ class choices {
             ask(skeleton::matvec, format::q8_1);
             for (const format layout : matmul_layouts(weight_type(view_, node)))
                 ask(skeleton::matmul, layout);
+            const table& t = known_.rows.rows();
+            if (best.nearest.why == limit::none && t.verdict_count > 0 && !same_bits())
+                best.verdict = verdict_on(t, lone_problem(node, best.kind, best.layout));
             return best;
         });
     }

@@ -1,7 +1,6 @@
 // From heads that were found to what is asked of the table and what is handed to the kernel.
 #pragma once
 
-#include "catena/match/detail/heads.hpp"
 #include "catena/plan/detail/find/request.hpp"
 #include "catena/plan/detail/order/trial.hpp"
 

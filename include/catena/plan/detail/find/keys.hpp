@@ -6,6 +6,7 @@
 #include "catena/plan/detail/order/memory.hpp"
 
 #include <cstdint>
+#include <tuple>
 
 namespace CATENA_NAMESPACE {
 
@@ -34,6 +35,11 @@ inline std::uint64_t hash(const product_problem& p) {
         h << detail::as_word(p.member[i].rows,
                              p.member[i].epilogue.bits << 8 | static_cast<int>(p.member[i].type));
     return h.value();
+}
+/// A key that has a group first, and then what else an answer depends on, has the group's hash.
+template <class... Others>
+std::uint64_t hash(const std::tuple<product_problem, Others...>& k) {
+    return hash(std::get<0>(k));
 }
 
 inline std::uint64_t hash(const problem& p) {

@@ -5,7 +5,6 @@
 
 #include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/match.hpp"
-#include "catena/pick/verdict.hpp"
 #include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/order/schedule.hpp"
 #include "catena/plan/detail/order/trial.hpp"
@@ -68,24 +67,24 @@ class reader_judge {
         r.served_by = how.kind;
         r.layout = how.layout;
         r.as_f32 = how.layout == format::f32;
+        const auto leave = [&](const obstacle& why, const rejection& nearest = {}) {
+            r.left = why;
+            r.left.node = r.node;
+            last = {r.left, nearest};
+        };
         if (how.nearest.why != limit::none) {
-            r.left.why = reason::no_row;
-            last = {r.left, how.nearest};
-        } else if (const std::int32_t v = verdict_on(r, how); v >= 0) {
-            const float percent = known_.rows.rows().verdicts[v].ratio * 100;
-            r.left = {r.node, reason::engine_faster_in_models, v,
-                      static_cast<std::int64_t>(percent + 0.5f)};
-            last = {r.left, {}};
+            leave({r.node, reason::no_row}, how.nearest);
+        } else if (how.verdict >= 0) {
+            const float percent = known_.rows.rows().verdicts[how.verdict].ratio * 100;
+            leave({r.node, reason::engine_faster_in_models, how.verdict,
+                   static_cast<std::int64_t>(percent + 0.5f)});
         } else if (const obstacle f = detail::check_rounding(t, r.weight);
                    is_float(r.weight) && how.kind == skeleton::matmul && f.found()) {
-            r.left = {r.node, f.why, f.have, f.need};
-            last = {r.left, {}};
+            leave(f);
         } else if (plain && base_alignment(view_.at(t.src[1])) < 16) {
-            r.left.why = reason::activation_unaligned;
-            last = {r.left, {}};
+            leave({r.node, reason::activation_unaligned});
         } else if (meets_own_input(r.node)) {
-            r.left.why = reason::meets_own_input;
-            last = {r.left, {}};
+            leave({r.node, reason::meets_own_input});
         } else if (plain && !r.as_f32 && m.quant_k == 0) {
             m.quantize_rows(view_.at(t.src[1]).ne[0]);
         }
@@ -133,14 +132,6 @@ class reader_judge {
     std::vector<reader*> matmuls_;  // scratch: of quantized weights, whose layouts are to agree
     std::vector<bool> launched_;    // the same: these are in a launch already
     trial_step together_;           // the same: those that one launch would have
-
-    /// The table's verdict for the engine on a reader, or -1. It is one for so many columns, so
-    /// none where bits must not depend on these.
-    std::int32_t verdict_on(const reader& r, const lone_launch& how) {
-        const table& t = known_.rows.rows();
-        if (t.verdict_count == 0 || choices_.same_bits()) return -1;
-        return catena::verdict_on(t, choices_.lone_problem(r.node, how.kind, how.layout));
-    }
 
     /// The layouts in which a reader of f32 may read the value. It may be rounded to the weights'
     /// type, unless other readers want rows of another length.
@@ -213,9 +204,9 @@ class reader_judge {
     /// May a matmul, with its bias, run in the launch of those in together_? Then it is there too.
     bool runs_with_them(const pattern& chain, std::int32_t matmul) {
         const std::size_t before = together_.nodes.size();
-        const output o = epilogue_matcher(sums_, chain.epilogue).biased(matmul);
+        const output o = biased({sums_, chain.epilogue}, matmul);
         for (const std::int32_t n : o.nodes) {
-            const unsigned fed = fed_by(g_, n, {o.nodes.begin(), o.nodes.end()});
+            const unsigned fed = fed_by(g_, n, o.nodes);
             const unsigned internal = n == matmul ? 2u : fed;  // it reads the workspace
             together_.nodes.push_back({n, view_.nodes[n] != o.result, internal, 0});
         }

@@ -86,12 +86,11 @@ inline format weight_type(const graph_view& view, std::int32_t matmul) {
     return weight == no_tensor ? format::unknown : view.at(weight).type;
 }
 
-/// A group's problem without members yet, of the matmul at node `reader`.
-inline product_problem empty_group(const graph_view& view, skeleton kind, format layout,
-                                   std::int32_t reader) {
+/// Begins a group's problem, which has no members yet, with the matmul at node `reader`.
+inline void begin_group(product_problem& p, const graph_view& view, skeleton kind, format layout,
+                        std::int32_t reader) {
     const tensor& t = view.node(reader);
     const tensor& x = view.at(t.src[1]);
-    product_problem p;
     p.needs.kind = kind;
     p.needs.activation = layout;
     p.expert = has_matrices(view, t);
@@ -104,6 +103,11 @@ inline product_problem empty_group(const graph_view& view, skeleton kind, format
     } else if (p.expert) {
         p.tokens = x.ne[1];
     }
+}
+inline product_problem empty_group(const graph_view& view, skeleton kind, format layout,
+                                   std::int32_t reader) {
+    product_problem p;
+    begin_group(p, view, kind, layout, reader);
     return p;
 }
 

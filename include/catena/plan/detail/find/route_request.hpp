@@ -1,7 +1,6 @@
 // From a routing that was found to what is asked of the table and what is handed to the kernel.
 #pragma once
 
-#include "catena/match/detail/routing.hpp"
 #include "catena/plan/detail/find/request.hpp"
 #include "catena/plan/detail/order/trial.hpp"
 
@@ -56,8 +55,7 @@ inline route_args route_arguments(const graph_view& view, const routing& r, addr
 /// Lets a step cover the nodes of a routing. The block of a token reads all before it writes.
 inline void cover_routing(const graph_index& g, const routing& r, trial_step& trial) {
     for (const std::int32_t n : r.nodes)
-        trial.nodes.push_back(
-            {n, !r.writes(n), fed_by(g, n, {r.nodes.data(), r.nodes.data() + r.nodes.size()}), 0});
+        trial.nodes.push_back({n, !r.writes(n), fed_by(g, n, r.nodes), 0});
     trial.at_once = r.tokens == 1;
 }
 

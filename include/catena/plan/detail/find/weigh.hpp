@@ -5,6 +5,8 @@
 #include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/order/schedule.hpp"
 
+#include <tuple>
+
 namespace CATENA_NAMESPACE {
 
 class weigher {
@@ -74,31 +76,16 @@ class weigher {
     }
 
   private:
-    /// A group that makes its activation, and what that is: the row step in its stead follows.
-    struct inside_key {
-        product_problem group;
-        stage_set makes;
-        bool operator==(const inside_key& o) const { return makes == o.makes && group == o.group; }
-        friend std::uint64_t hash(const inside_key& k) { return hash(k.group); }
-    };
-    /// Experts that would be added up, the readers of a norm of that which may compute it, and how
-    /// many ADDs follow before the norm.
-    struct combining_key {
-        product_problem group, inside;
-        int joins;
-        bool operator==(const combining_key& o) const {
-            return joins == o.joins && group == o.group && inside == o.inside;
-        }
-        friend std::uint64_t hash(const combining_key& k) { return hash(k.group); }
-    };
-
     const graph_index& g_;
     const graph_view& view_;
     schedule& accepted_;
     choices& rows_;
     trial_step together_;  // scratch: a norm and its readers
-    memo<inside_key, obstacle> inside_;
-    memo<combining_key, bool> combining_;  // does it pay?
+    /// By the group that makes its activation and what that is: the row step in its stead follows.
+    memo<std::tuple<product_problem, stage_set>, obstacle> inside_;
+    /// By the experts that would be added up, the readers of a norm of that which may compute it,
+    /// and how many ADDs follow before the norm: does it pay?
+    memo<std::tuple<product_problem, product_problem, int>, bool> combining_;
 
     /// The matrices that read the norm of a value, as the launch that computes the norm. Without
     /// members: they cannot be one launch.

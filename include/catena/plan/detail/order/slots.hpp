@@ -12,7 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <numeric>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
@@ -234,7 +234,7 @@ class slot_map {
     /// share: nothing orders them.
     void deal() {
         std::vector<std::int32_t> order(all_.size());
-        for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+        std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
             return all_[at(a)].from < all_[at(b)].from;
         });

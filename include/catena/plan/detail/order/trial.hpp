@@ -10,8 +10,9 @@
 
 namespace CATENA_NAMESPACE {
 
-/// The sources of `node` that are results of nodes in a range, as bits.
-inline unsigned fed_by(const graph_index& g, std::int32_t node, array_view<std::int32_t> makers) {
+/// The sources of `node` that are results of some nodes, as bits.
+template <class Makers>
+unsigned fed_by(const graph_index& g, std::int32_t node, const Makers& makers) {
     unsigned bits = 0;
     if (makers.size() == 0) return bits;  // there need be no such node
     for (const read_edge& r : g.reads(node)) {
@@ -23,13 +24,7 @@ inline unsigned fed_by(const graph_index& g, std::int32_t node, array_view<std::
 
 /// The sources of `node` that are results of one node, as bits.
 inline unsigned fed_by(const graph_index& g, std::int32_t node, std::int32_t maker) {
-    return fed_by(g, node, {&maker, &maker + 1});
-}
-
-/// The sources of `node` that are results of nodes of the sum of experts, as bits.
-inline unsigned fed_by_experts(const graph_index& g, std::int32_t node, const match& m) {
-    const std::vector<std::int32_t>& makers = m.experts.nodes;
-    return fed_by(g, node, {makers.data(), makers.data() + makers.size()});
+    return fed_by(g, node, array_view<std::int32_t>{&maker, &maker + 1});
 }
 
 /// Lets a step cover what the row step of a match does.
@@ -45,7 +40,7 @@ inline void cover_row(const graph_index& g, const match& m, trial_step& trial) {
         return;
     }
     for (const std::int32_t n : m.experts.nodes)
-        node(n, n != m.sum || !m.sum_needed, fed_by_experts(g, n, m));
+        node(n, n != m.sum || !m.sum_needed, fed_by(g, n, m.experts.nodes));
     // A node reads the value that the one before it made, and what was made aside for it.
     std::int32_t value = m.experts.found() ? m.sum : -1;
     std::size_t aside = 0;

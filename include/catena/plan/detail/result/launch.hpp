@@ -9,11 +9,8 @@
 #include "catena/plan/plan.hpp"
 
 #include <string>
-#include <type_traits>
 
 namespace CATENA_NAMESPACE {
-
-namespace detail {}  // namespace detail
 
 namespace detail {
 

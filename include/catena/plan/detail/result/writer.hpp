@@ -129,21 +129,13 @@ class plan_writer {
         for (const step& s : draft_.steps) stored.push_back(next[at(s.launch_at)]++);
 
         out_.steps = std::move(draft_.steps);
-        std::vector<std::int32_t> from(stored.size());
-        for (std::size_t i = 0; i < stored.size(); ++i)
-            from[at(stored[i])] = static_cast<std::int32_t>(i);
-        for (std::size_t i = 0; i < from.size(); ++i) {
-            if (at(from[i]) == i) continue;
-            const step first = out_.steps[i];
-            std::size_t gap = i;  // goes round the cycle: the step that belongs there moves up
-            for (std::size_t there = at(from[gap]); there != i; there = at(from[gap])) {
-                out_.steps[gap] = out_.steps[there];
-                from[gap] = static_cast<std::int32_t>(gap);
-                gap = there;
+        std::vector<std::int32_t> to = stored;
+        for (std::size_t i = 0; i < to.size(); ++i)
+            while (at(to[i]) != i) {
+                const std::size_t own = at(to[i]);
+                std::swap(out_.steps[i], out_.steps[own]);
+                std::swap(to[i], to[own]);
             }
-            out_.steps[gap] = first;
-            from[gap] = static_cast<std::int32_t>(gap);
-        }
         return stored;
     }
 
@@ -176,26 +168,18 @@ class plan_writer {
     void store_activations(const std::vector<std::int32_t>& stored) const {
         slot_map& slots = draft_.slots;
         std::vector<std::int64_t> bytes(at(slots.slots()), 0);
-        std::vector<const slot_map::candidate*> where;
-        where.reserve(draft_.activations.size());
         out_.chains.reserve(draft_.activations.size());
         for (const shared_activation& p : draft_.activations) {
-            const match& m = p.found;
-            if (p.layouts.empty()) {
-                where.push_back(nullptr);
-                continue;
-            }
-            slot_map::candidate& c = slots.of(m.activation, m.quant_k, m.stream);
+            if (p.layouts.empty()) continue;
+            slot_map::candidate& c = slots.of(p.found.activation, p.found.quant_k, p.found.stream);
             c.written = c.written | p.layouts;
-            where.push_back(&c);
             std::int64_t& slot = bytes[at(c.slot)];
             slot = std::max(slot, c.bytes_written());
         }
         std::int64_t total = 0;
         for (std::int64_t& b : bytes) total += std::exchange(b, total);
         out_.workspace_bytes = total;
-        for (std::size_t i = 0; i < draft_.activations.size(); ++i) {
-            const shared_activation& p = draft_.activations[i];
+        for (const shared_activation& p : draft_.activations) {
             const match& m = p.found;
             planned_chain& c = out_.chains.emplace_back();
             c.chain = p.chain;
@@ -208,15 +192,17 @@ class plan_writer {
             c.sum_written = m.sum_needed;
             c.layouts = p.layouts;
             c.norm_apart = p.norm_apart;
-            std::int64_t offset = where[i] == nullptr ? 0 : bytes[at(where[i]->slot)];
-            for (int l = 0; l < layout_count && where[i] != nullptr; ++l) {
+            if (p.layouts.empty()) continue;
+            const slot_map::candidate& slot = draft_.slot_of(m);
+            std::int64_t offset = bytes[at(slot.slot)];
+            for (int l = 0; l < layout_count; ++l) {
                 const format layout = activation_layouts[l];
-                if (!where[i]->written.has(layout)) continue;
+                if (!slot.written.has(layout)) continue;
                 if (p.layouts.has(layout)) {
                     c.workspace_offset[l] = offset;
-                    c.workspace_bytes += where[i]->bytes(layout);
+                    c.workspace_bytes += slot.bytes(layout);
                 }
-                offset += where[i]->bytes(layout);
+                offset += slot.bytes(layout);
             }
         }
     }
@@ -233,51 +219,42 @@ class plan_writer {
 
         addresses address(view_);
         stored_args args;
-        if (s.what.kind() == skeleton::row && has_heads(s.what.row().needs.stages)) {
-            args.index = static_cast<std::int32_t>(out_.head_launches.size());
-            out_.head_launches.push_back(
-                head_arguments(view_, draft_.activations[at(s.chain)].found.values, address));
-        } else if (s.what.kind() == skeleton::row && routes(s.what.row().needs.stages)) {
-            args.index = static_cast<std::int32_t>(out_.route_launches.size());
-            out_.route_launches.push_back(
-                route_arguments(view_, draft_.activations[at(s.chain)].found.routed, address));
-        } else if (s.what.kind() == skeleton::row) {
-            args.index = static_cast<std::int32_t>(out_.row_launches.size());
-            out_.row_launches.push_back(
-                row_arguments(view_, draft_.activations[at(s.chain)].found, address));
-        } else {
-            args.index = static_cast<std::int32_t>(out_.groups.size());
-            const drafted_output* outputs =
-                draft_.outputs.data() + draft_.first_output[at(accepted)];
-            out_.groups.push_back(store_group(s, outputs, address));
-            if (const auto found = draft_.routed.find(accepted); routes(s.what.product()))
-                out_.groups.back().routing = route_arguments(
-                    view_, draft_.activations[at(found->second)].found.routed, address);
-        }
+        const auto next = [&args](auto& all) -> auto& {
+            args.index = static_cast<std::int32_t>(all.size());
+            return all.emplace_back();
+        };
+        const match& m = draft_.activations[at(s.chain)].found;
+        if (s.what.kind() != skeleton::row)
+            store_group(next(out_.groups), s, accepted, address);
+        else if (has_heads(s.what.row().needs.stages))
+            next(out_.head_launches) = head_arguments(view_, m.values, address);
+        else if (routes(s.what.row().needs.stages))
+            next(out_.route_launches) = route_arguments(view_, m.routed, address);
+        else
+            next(out_.row_launches) = row_arguments(view_, m, address);
         args.missing = !address.missing() ? -1
                        : s.node_count > 0 ? out_.covered[at(s.first_node)]
                                           : s.launch_at;
         out_.args.push_back(args);
     }
 
-    stored_group store_group(const step& s, const drafted_output* outputs,
-                             addresses& address) const {
+    void store_group(stored_group& h, const step& s, std::int32_t accepted,
+                     addresses& address) const {
+        const drafted_output* outputs = draft_.outputs.data() + draft_.first_output[at(accepted)];
+        const match& m = draft_.activations[at(s.chain)].found;
         const tensor& first = view_.node(outputs->what.matmul);
         const product_problem& asked = s.what.product();
-        stored_group h;
         h.k = static_cast<std::int32_t>(asked.k);
         h.columns = static_cast<std::int32_t>(asked.columns);
         h.x_rows = h.columns;
         h.bands = bands_of(asked, s.band_rows);
         h.x_bytes = asked.needs.activation == format::fp8_group ? asked.k : q8_1_row_bytes(asked.k);
         if (asked.needs.activation == format::f32) {
-            const match& m = draft_.activations[at(s.chain)].found;
             const bool copies = m.copies() && out_.nodes[at(m.node)].step == &s - out_.steps.data();
             h.x = address.of(copies ? m.reads[operand::gate].tensor : first.src[1]);
             h.x_bytes = view_.at(first.src[1]).nb[1];
         }
         if (makes_norm(asked)) {
-            const match& m = draft_.activations[at(s.chain)].found;
             const row_operand& x = m.reads[operand::x];
             h.x = address.of(x.tensor);
             h.x_bytes = x.at.nb1;
@@ -303,18 +280,22 @@ class plan_writer {
             h.columns = static_cast<std::int32_t>(asked.tokens);
             h.slot_weights = address.floats(outputs->what.slot_weights);
         }
+        if (routes(asked)) {
+            const std::int32_t routed = draft_.routed.at(accepted);
+            h.routing =
+                route_arguments(view_, draft_.activations[at(routed)].found.routed, address);
+        }
         h.first_member = static_cast<std::int32_t>(out_.members.size());
         h.members = asked.member_count;
         std::int32_t band = 0;
         for (int i = 0; i < h.members; ++i) {
             const drafted_output& o = outputs[i];
             const problem_member& what = asked.member[i];
-            stored_member& m = out_.members.emplace_back();
-            fill_member(m.args, g_, o.what, what, band, address);
-            m.makes = o.makes;
+            stored_member& member = out_.members.emplace_back();
+            fill_member(member.args, g_, o.what, what, band, address);
+            member.makes = o.makes;
             band += bands_of(what, s.band_rows);
         }
-        return h;
     }
 };
 

@@ -66,10 +66,7 @@ class epilogue_launch : public routing_launch {
         aligned(address_of(f), 4, "factors");
         const value all =
             of_rows(read_at(rows_at(f, p.m.experts, 1, 0), "factors"), p.m.experts, p.tokens);
-        spreading over;
-        over.add(p.m.rows, true);
-        over.add(p.columns, false);
-        return over.of(single(hash_of(term::picked, all.hash, p.ids.hash)));
+        return of_runs(single(hash_of(term::picked, all.hash, p.ids.hash)), p.m.rows, p.columns);
     }
 
     void bias(member_products& p) {
@@ -120,10 +117,7 @@ class epilogue_launch : public routing_launch {
             aligned(address_of(a.slot_weights), 4, "the slots' weights");
             const value w =
                 read_at(rows_at(a.slot_weights, a.slots * tokens, 1, 0), "the slots' weights");
-            spreading over;
-            over.add(rows, true);
-            over.add(a.slots * tokens, false);
-            v = times(v, over.of(w));
+            v = times(v, of_runs(w, rows, a.slots * tokens));
         }
         value sum = slot_of(v, rows, a.slots, tokens, 0);
         for (std::int64_t i = 1; i < a.slots; ++i)
@@ -139,10 +133,7 @@ class epilogue_launch : public routing_launch {
         const std::int64_t n1 = p.sums ? 1 : p.picked ? a.slots : p.columns;
         const auto lies = [&](const float* at, std::int64_t nb1, std::int64_t nb2,
                               const char* name) {
-            aligned(address_of(at), 4, name);
-            if (n1 > 1) aligned(static_cast<std::uint64_t>(nb1), 4, name);
-            if (n2 > 1) aligned(static_cast<std::uint64_t>(nb2), 4, name);
-            return rows_at(at, m.rows, n1, nb1, n2, nb2);
+            return aligned_rows(at, 4, name, m.rows, n1, nb1, n2, nb2);
         };
         value v = p.v;
         if (m.residual != nullptr) {

@@ -30,24 +30,9 @@ struct gate_formula {
     constexpr bool known() const { return by != rise::none; }
 };
 
-constexpr gate_formula x_times(rise by, float slope = 1) {
-    gate_formula f;
-    f.by = by;
-    f.slope = slope;
-    return f;
-}
-constexpr gate_formula alone(rise by) {
-    gate_formula f;
-    f.by = by;
-    f.times_x = false;
-    return f;
-}
-constexpr gate_formula with_limits(rise by) {
-    gate_formula f;
-    f.by = by;
-    f.limited = true;
-    return f;
-}
+constexpr gate_formula x_times(rise by, float slope = 1) { return {by, slope}; }
+constexpr gate_formula alone(rise by) { return {by, 1, false}; }
+constexpr gate_formula with_limits(rise by) { return {by, 1, true, true}; }
 
 /// The formulas of ggml 0.25.3, in the order of ggml.h's enums ggml_unary_op and ggml_glu_op. Each
 /// comment quotes the function of ggml-cpu (vec.h; ops.cpp for SWIGLU_OAI), where g is y.

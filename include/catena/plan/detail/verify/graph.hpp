@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE::proof {
@@ -28,14 +27,21 @@ inline value of_rows(const value& vector, std::int64_t k, std::int64_t n) {
     return s.of(vector);
 }
 
+/// One of several numbers for k elements each: `count` numbers.
+inline value of_runs(const value& numbers, std::int64_t k, std::int64_t count) {
+    spreading s;
+    s.add(k, true);
+    s.add(count, false);
+    return s.of(numbers);
+}
+
 /// Part `slot` of a value of [k, slots, tokens] elements.
 inline value slot_of(const value& all, std::int64_t k, std::int64_t slots, std::int64_t tokens,
                      std::int64_t slot) {
     const region whole = rows_at(nullptr, k, slots * tokens, 4 * k);
-    region one = rows_at(nullptr, k, tokens, 4 * k * slots);
+    const region one = rows_at(nullptr, k, tokens, 4 * k * slots);
     if (one.same_elements(whole)) return all;
-    return single(hash_of(term::part, all.hash, whole.shape(), 4 * k * slot, one.end - one.begin,
-                          one.shape()));
+    return part_of(all, whole, one, static_cast<std::uint64_t>(4 * k * slot));
 }
 
 /// The hash that stands for missing ids: part i of an activation reads matrix i.

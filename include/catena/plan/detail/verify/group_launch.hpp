@@ -3,7 +3,6 @@
 #pragma once
 
 #include "catena/plan/detail/verify/epilogue_launch.hpp"
-#include "catena/plan/detail/verify/limits.hpp"
 
 #include <cstdint>
 
@@ -47,10 +46,8 @@ class group_launch : public epilogue_launch {
                 fail("are not those that the launch finds", address_of(a.ids), "the ids");
             ids = route(few->routing);
         } else if (a.ids != nullptr) {
-            aligned(address_of(a.ids), 4, "the ids");
-            if (tokens > 1) aligned(static_cast<std::uint64_t>(a.ids_nb1), 4, "the ids");
-            const region r4 = rows_at(a.ids, a.slots, tokens, a.ids_nb1);
-            ids = read_at(r4, "the ids");
+            const char* const name = "the ids";
+            ids = read_at(aligned_rows(a.ids, 4, name, a.slots, tokens, a.ids_nb1), name);
         }
         const value x = few != nullptr ? x_of_matvec(c, *few, rows) : x_of(c, a, rows);
         for (std::int32_t i = 0; i < a.members && !wrong; ++i)
@@ -70,9 +67,8 @@ class group_launch : public epilogue_launch {
     }
     template <class Args>
     value f32_rows(const Args& a, std::int64_t rows) {
-        aligned(address_of(a.x), 16, "the activation");
-        if (rows > 1) aligned(static_cast<std::uint64_t>(a.x_bytes), 16, "the activation");
-        return read_at(rows_at(a.x, a.k, rows, a.x_bytes), "the activation");
+        const char* const name = "the activation";
+        return read_at(aligned_rows(a.x, 16, name, a.k, rows, a.x_bytes), name);
     }
     value x_of_matvec(const product_computation& c, const matvec_args& a, std::int64_t rows) {
         if (!has_norm(c.stages)) return x_of(c, a, rows);

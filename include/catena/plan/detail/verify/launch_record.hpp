@@ -4,8 +4,8 @@
 
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/row.hpp"
-#include "catena/plan/detail/verify/fault.hpp"
 #include "catena/plan/detail/verify/graph.hpp"
+#include "catena/plan/detail/verify/limits.hpp"
 #include "catena/plan/step.hpp"
 
 #include <cstdint>
@@ -73,6 +73,17 @@ class launch_record {
         if (address % to != 0) fail("is misaligned", address, name);
     }
 
+    /// f32 rows that a kernel reads or writes `to` bytes at a time.
+    region aligned_rows(const void* p, std::uint64_t to, const char* name, std::int64_t k,
+                        std::int64_t n1, std::int64_t nb1, std::int64_t n2 = 1,
+                        std::int64_t nb2 = 0, std::int64_t n3 = 1, std::int64_t nb3 = 0) {
+        aligned(address_of(p), to, name);
+        if (n1 > 1) aligned(static_cast<std::uint64_t>(nb1), to, name);
+        if (n2 > 1) aligned(static_cast<std::uint64_t>(nb2), to, name);
+        if (n3 > 1) aligned(static_cast<std::uint64_t>(nb3), to, name);
+        return rows_at(p, k, n1, nb1, n2, nb2, n3, nb3);
+    }
+
     value read_at(const region& r, const char* name, bool by_element = false) {
         reads.push_back({r, name, by_element});
         return read(r);
@@ -80,8 +91,7 @@ class launch_record {
     value read(const region& r) const { return proof::read(there_, writes_, r); }
 
     value vector(const float* p, std::int64_t k, std::uint64_t alignment, const char* name) {
-        aligned(address_of(p), alignment, name);
-        return read_at(rows_at(p, k, 1, 0), name);
+        return read_at(aligned_rows(p, alignment, name, k, 1, 0), name);
     }
     value number(const float* p, std::int64_t elements, const char* name) {
         return of_all(vector(p, 1, 4, name), elements);

@@ -5,13 +5,20 @@
 
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/row.hpp"
-#include "catena/plan/detail/verify/fault.hpp"
 #include "catena/plan/step.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
+
+/// What is wrong with a launch: a sentence's end, and the byte that shows it.
+struct fault {
+    const char* why = nullptr;  ///< null: nothing is
+    std::uint64_t byte = 0;
+    const char* operand = "";
+    explicit operator bool() const { return why != nullptr; }
+};
 
 /// Rules that a launch keeps, or the first that it breaks.
 class launch_rules {

@@ -279,6 +279,12 @@ class memory {
     }
 };
 
+/// The elements of a value, which lie as `whole`, that lie as `part` from byte `offset` on.
+inline value part_of(const value& all, const region& whole, const region& part,
+                     std::uint64_t offset) {
+    return single(hash_of(term::part, all.hash, whole.shape(), offset, part.bytes(), part.shape()));
+}
+
 /// The value in a region, each element once.
 inline value read_once(const memory& m, const std::vector<written>& writes, const region& r) {
     int runs = 0;
@@ -296,8 +302,7 @@ inline value read_once(const memory& m, const std::vector<written>& writes, cons
     if (w.where.lies_as(r)) return w.what;
     for (int h = 0; h < 2; ++h)
         if (w.half > 0 && w.half_of_rows(h).lies_as(r)) return single(w.halves[h]);
-    return single(hash_of(term::part, w.what.hash, w.where.shape(), r.begin - w.where.begin,
-                          r.end - r.begin, r.shape()));
+    return part_of(w.what, w.where, r, r.begin - w.where.begin);
 }
 
 /// The value that a reader of a region finds.

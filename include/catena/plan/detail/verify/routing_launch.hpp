@@ -20,9 +20,7 @@ class routing_launch : public launch_record {
         const routing_numbers& n = a.numbers;
         const std::int64_t experts = a.experts, tokens = a.tokens;
         const auto rows = [&](const void* p, std::int64_t k, std::int64_t nb, const char* name) {
-            aligned(address_of(p), 4, name);
-            if (tokens > 1) aligned(static_cast<std::uint64_t>(nb), 4, name);
-            return rows_at(p, k, tokens, nb);
+            return aligned_rows(p, 4, name, k, tokens, nb);
         };
         value v = read_at(rows(a.x, experts, a.x_nb, "logits"), "logits");
         if (n.score == scoring::soft_max) v = soft_maxed(v, experts);
@@ -39,10 +37,8 @@ class routing_launch : public launch_record {
         if (n.normalized) {
             const value sum = summed(w, n.chosen);
             const float most = std::numeric_limits<float>::infinity();
-            spreading over;
-            over.add(n.chosen, true);
-            over.add(tokens, false);
-            w = divided(w, over.of(n.least == -most ? sum : bounded(sum, n.least, most)));
+            const value by = n.least == -most ? sum : bounded(sum, n.least, most);
+            w = divided(w, of_runs(by, n.chosen, tokens));
         }
         write(rows(a.ids, experts, a.ids_nb, "experts"), all, "the sorted experts", reads.size());
         write(rows(a.weights, n.chosen, a.weights_nb, "weights"), times(w, n.scale),

@@ -22,9 +22,7 @@ inline value sorted(const value& v, std::int64_t k) {
 inline value first_of(const value& all, std::int64_t k, std::int64_t count, std::int64_t rows) {
     const region whole = rows_at(nullptr, k, rows, 4 * k);
     const region first = rows_at(nullptr, count, rows, 4 * k);
-    if (first.same_elements(whole)) return all;
-    return single(
-        hash_of(term::part, all.hash, whole.shape(), 0, first.end - first.begin, first.shape()));
+    return first.same_elements(whole) ? all : part_of(all, whole, first, 0);
 }
 
 /// The rows of k elements that ids pick of each token's.

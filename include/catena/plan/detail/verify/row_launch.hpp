@@ -2,7 +2,6 @@
 // kernel/row.hpp says what a launch does with them.
 #pragma once
 
-#include "catena/plan/detail/verify/limits.hpp"
 #include "catena/plan/detail/verify/routing_launch.hpp"
 
 #include <cstdint>
@@ -46,8 +45,7 @@ class row_launch : public routing_launch {
         v = times(v, m.scale);
         if (m.f32 != nullptr) {
             const row_strides at{m.f32_nb1, m.f32_nb2, 0};
-            aligned_rows(n, m.f32, at, vector, "the result");
-            write(lies(n, m.f32, at), v, "the result", first_read);
+            write(lies(n, m.f32, at, vector, "the result"), v, "the result", first_read);
         }
         if (m.cache == nullptr) return;
         const format_info& f = info(m.cache_type);
@@ -85,23 +83,15 @@ class row_launch : public routing_launch {
         std::int64_t all() const { return n1 * n2 * n3; }
     };
 
-    region lies(const rows_of& n, const float* p, const row_strides& at) const {
-        return rows_at(p, n.k, n.n1, at.nb1, n.n2, at.nb2, n.n3, at.nb3);
-    }
-
-    void aligned_rows(const rows_of& n, const float* p, const row_strides& at, bool vector,
-                      const char* name) {
-        const std::uint64_t to = vector ? 16 : 4;
-        aligned(address_of(p), to, name);
-        if (n.n1 > 1) aligned(static_cast<std::uint64_t>(at.nb1), to, name);
-        if (n.n2 > 1) aligned(static_cast<std::uint64_t>(at.nb2), to, name);
-        if (n.n3 > 1) aligned(static_cast<std::uint64_t>(at.nb3), to, name);
+    region lies(const rows_of& n, const float* p, const row_strides& at, bool vector,
+                const char* name) {
+        return aligned_rows(p, vector ? 16 : 4, name, n.k, n.n1, at.nb1, n.n2, at.nb2, n.n3,
+                            at.nb3);
     }
 
     value row_operand_at(const rows_of& n, const float* p, const row_strides& at, bool vector,
                          const char* name) {
-        aligned_rows(n, p, at, vector, name);
-        return read_at(lies(n, p, at), name, true);
+        return read_at(lies(n, p, at, vector, name), name, true);
     }
 
     /// The sum over a token's experts. Weighted results are a value of their own, whose slots the
@@ -115,10 +105,7 @@ class row_launch : public routing_launch {
             const value w =
                 read_at(rows_at(e.weights, 1, e.slots, e.weights_nb1, tokens, e.weights_nb2),
                         "their weights");
-            spreading over;
-            over.add(n.k, true);
-            over.add(e.slots * tokens, false);
-            weighted = times(read(rows(0, e.slots)), over.of(w));
+            weighted = times(read(rows(0, e.slots)), of_runs(w, n.k, e.slots * tokens));
         }
         value sum;
         for (std::int64_t s = 0; s < e.slots; ++s) {
@@ -144,10 +131,7 @@ class row_launch : public routing_launch {
             const value g = function_of(
                 gate_function::sigmoid,
                 read_at(rows_at(e.gate, 1, tokens, e.gate_nb), "a shared expert's gate"));
-            spreading over;
-            over.add(n.k, true);
-            over.add(tokens, false);
-            shared = times(shared, over.of(g));
+            shared = times(shared, of_runs(g, n.k, tokens));
         }
         return plus(sum, shared);
     }
@@ -196,8 +180,7 @@ class row_launch : public routing_launch {
 
     void store_sum(const row_step& r, const value& v) {
         if (r.a.sum == nullptr || !r.c.stages.any(sum_stages)) return;
-        aligned_rows(r.n, r.a.sum, r.a.sum_at, r.vector, "the sum");
-        write(lies(r.n, r.a.sum, r.a.sum_at), v, "the sum", 0);
+        write(lies(r.n, r.a.sum, r.a.sum_at, r.vector, "the sum"), v, "the sum", 0);
     }
 
     /// A norm with its weight and bias, a residual that is joined to it, its gate.
@@ -225,10 +208,8 @@ class row_launch : public routing_launch {
     void store_row(const row_step& r, const value& v) {
         const row_args& a = r.a;
         const std::int64_t values = r.n.k * a.rows;
-        if (a.f32 != nullptr && r.c.emits.has(format::f32)) {
-            aligned_rows(r.n, a.f32, a.f32_at, r.vector, "the result");
-            write(lies(r.n, a.f32, a.f32_at), v, "the result", 0);
-        }
+        if (a.f32 != nullptr && r.c.emits.has(format::f32))
+            write(lies(r.n, a.f32, a.f32_at, r.vector, "the result"), v, "the result", 0);
         store_quantized(r.c.emits, a, v, values, a.quant_k);
         if (a.fp8_group.data == nullptr) return;
         if (!r.c.emits.has(format::fp8_group)) fail("is not written by its row", 0, "fp8_group");

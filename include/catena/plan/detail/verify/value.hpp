@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 
 namespace CATENA_NAMESPACE::proof {
 

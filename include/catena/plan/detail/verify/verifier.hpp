@@ -1,15 +1,15 @@
 // The proof itself: the engine's order and the plan's, side by side.
 #pragma once
 
-#include "catena/config.hpp"
 #include "catena/error/message.hpp"
 #include "catena/match/detail/check.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/detail/verify/graph.hpp"
 #include "catena/plan/detail/verify/group_launch.hpp"
-#include "catena/plan/detail/verify/launch_order.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
 #include "catena/plan/detail/verify/row_launch.hpp"
+#include "catena/plan/options.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/step.hpp"
 #include "catena/plan/verify.hpp"
@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
@@ -133,10 +132,27 @@ class verifier {
             o.reader >= 0 ? "it name the tensor as its view_src" : "the tensor be no weight");
     }
 
+    /// A step that starts early waits for the kernel before it alone. If an engine's kernels may be
+    /// done before those before them, there must be none of that kind since the step before, and
+    /// that one must be of the same stream. The proof asks the same engine_model as the planner,
+    /// since the engine alone says which of its kernels wait; the test `llama_waits` reads
+    /// ggml-cuda's sources again.
     void check_starts(const engine_order& engine) {
-        const unordered_step found = starts_too_early(view_, plan_, engine);
-        if (found.step >= 0)
-            fail(found.step, found.node, 0, "may start before all that stands before it is done");
+        if (!plan_.asked().engine_may_skip_wait) return;
+        bool all_wait = false;
+        std::int32_t stream = 0;
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            if (plan_.at(i).role == role::engine && engine.acts(i))
+                all_wait = all_wait && view_.node(i).stream == stream &&
+                           engine_of(view_).waits(view_, i, plan_.asked().engine_version);
+            for (const step& s : plan_.steps_at(i)) {
+                if (s.config.dependent && (!all_wait || view_.node(i).stream != stream))
+                    return fail(static_cast<std::int32_t>(&s - plan_.steps().begin()), i, 0,
+                                "may start before all that stands before it is done");
+                all_wait = true;
+                stream = view_.node(i).stream;
+            }
+        }
     }
 
     /// The nodes launch all steps, in their order, each where it says.
@@ -316,23 +332,19 @@ class verifier {
                 return fail(s, one.launch_at, workspace_at + c.begin,
                             "was written on another stream", "the activation");
         for (const slot_content& w : replay.quantized) {
+            const auto wrong = [&](const char* why) {
+                fail(s, one.launch_at, workspace_at + w.begin, why, "a quantized result");
+            };
             if (w.end < w.begin || w.end > static_cast<std::uint64_t>(plan_.workspace_bytes()))
-                return fail(s, one.launch_at, workspace_at + w.begin, "is not in the workspace",
-                            "a quantized result");
+                return wrong("is not in the workspace");
             for (const slot_content& c : replay.activations)
                 if (overlap(w, c))
-                    return fail(s, one.launch_at, workspace_at + w.begin,
-                                "lies over the activation that the same launch reads",
-                                "a quantized result");
+                    return wrong("lies over the activation that the same launch reads");
             for (const slot_content& o : replay.quantized)
-                if (&o != &w && overlap(w, o))
-                    return fail(s, one.launch_at, workspace_at + w.begin,
-                                "lies over another one of the launch", "a quantized result");
+                if (&o != &w && overlap(w, o)) return wrong("lies over another one of the launch");
             const auto gone = [&](const slot_content& c) { return overlap(c, w); };
             for (const slot_content& c : workspace_)
-                if (gone(c) && c.stream != stream)
-                    return fail(s, one.launch_at, workspace_at + w.begin,
-                                "lies over one of another stream", "a quantized result");
+                if (gone(c) && c.stream != stream) return wrong("lies over one of another stream");
             workspace_.erase(std::remove_if(workspace_.begin(), workspace_.end(), gone),
                              workspace_.end());
         }
