@@ -78,6 +78,26 @@ TEST_CASE("a bias moves the choice, and leaves the weights") {
     CHECK(near(out.value[1], 2 / (1 + std::exp(-2))));
 }
 
+TEST_CASE("a score is the root of a softplus, which above 20 is the logit itself") {
+    inputs in = token({0, 25, -1}, 3);
+    in.routing.score = scoring::sqrt_softplus;
+    const outputs out = routed(in);
+    CHECK(out.chosen == numbers{1, 0, 2});
+    CHECK(out.value[0] == 5);
+    CHECK(near(out.value[1], std::sqrt(std::log(2))));
+    CHECK(near(out.value[2], std::sqrt(std::log(1 + std::exp(-1)))));
+}
+
+TEST_CASE("experts are sorted by logits or by their sigmoids, whatever the scores are") {
+    inputs in = token({40, 50, 1}, 2);
+    in.routing.score = scoring::soft_max, in.routing.choice = choosing::by_logit;
+    CHECK(routed(in).chosen == numbers{1, 0, 2});
+    in.routing.choice = choosing::by_sigmoid;  // both are 1
+    const outputs out = routed(in);
+    CHECK(out.chosen == numbers{0, 1, 2});
+    CHECK(near(out.value[1], 1 / (1 + std::exp(-10))));
+}
+
 TEST_CASE("only experts of the best groups are chosen, by the two best of each") {
     inputs in = token({9, -9, 3, 4, 5, 1}, 3);  // groups: 0, 7, 6
     in.routing.groups = 3, in.routing.groups_chosen = 2;

@@ -60,6 +60,15 @@ TEST_CASE("exp is within 1.1 ulp of the exact value, subnormal results included"
     CHECK(w.distance <= 1.1);
 }
 
+TEST_CASE("log is within 1 ulp of the exact value, of normal numbers above 0") {
+    const auto served = [](double v) { return v >= 0x1p-126 && v <= 0x1.fffffep127; };
+    const worst w = worst_of([&](real v) { return log(served(v.v) ? v : real{1}); },
+                             [&](double v) { return served(v) ? std::log(v) : 0; },
+                             {1.0f, 0.70710678f, 1.41421356f, 2.0f, 0x1p-126f, 4.8e8f});
+    INFO("at " << w.at);
+    CHECK(w.distance <= 1);
+}
+
 TEST_CASE("tanh is within 1.4 ulp of the exact value") {
     const worst w = worst_of([](real v) { return tanh(v); }, [](double v) { return std::tanh(v); },
                              {0.6f, -0.6f, 9.01f, 44.5f});

@@ -18,7 +18,8 @@ namespace catena_test {
 /// How the engine runs a graph.
 struct mode {
     catena::options options;
-    int slice = 0;           ///< nodes per slice; 0: the graph in one
+    const catena::engine_model* engine = nullptr;  ///< null: ggml-cuda
+    int slice = 0;                                 ///< nodes per slice; 0: the graph in one
     int cut = 0;             ///< nodes of the first of two slices; 0: the graph is not cut there
     bool tells_uses = true;  ///< does the engine hand over use counts of the whole graph?
     bool optimize = false;   ///< is the graph reordered before it is allocated?

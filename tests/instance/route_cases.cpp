@@ -27,6 +27,15 @@ routing_numbers deepseek(int chosen, int groups, int groups_chosen) {
     n.groups = groups, n.groups_chosen = groups_chosen;
     return n;
 }
+routing_numbers deepseek_4(int chosen) {
+    routing_numbers n = qwen(chosen);
+    n.score = scoring::sqrt_softplus, n.scale = 1.5f;
+    return n;
+}
+routing_numbers sorted_by(choosing choice, routing_numbers n) {
+    n.choice = choice;
+    return n;
+}
 /// The chosen scores as they are.
 routing_numbers plain(scoring score, int chosen) {
     routing_numbers n;
@@ -67,6 +76,21 @@ std::vector<route_case> route_cases(int most_experts) {
              .tokens = tokens,
              .biased = true});
     }
+    for (const int tokens : {1, 4, 8}) {
+        add({.what = "DeepSeek-V4",
+             .numbers = deepseek_4(6),
+             .experts = 256,
+             .tokens = tokens,
+             .biased = true});
+        add({.what = "Llama 4",
+             .numbers = sorted_by(choosing::by_logit, plain(scoring::sigmoid, 1)),
+             .experts = 128,
+             .tokens = tokens});
+        add({.what = "GroveMoE",
+             .numbers = sorted_by(choosing::by_sigmoid, qwen(8)),
+             .experts = 128,
+             .tokens = tokens});
+    }
     add({.what = "groups of the logits", .numbers = deepseek(6, 32, 1), .experts = 96});
     for (const int experts : {2, 5, 33, 127, 500, 1024})
         for (const bool biased : {false, true})
@@ -91,7 +115,9 @@ std::vector<route_case> route_cases(int most_experts) {
     for (const logits values : {logits::alike, logits::in_pairs, logits::with_nan,
                                 logits::with_infinities, logits::with_zeros})
         for (const routing_numbers& n :
-             {qwen(8), gpt_oss(8), deepseek(8, 1, 1), deepseek(4, 4, 2), plain(scoring::none, 9)})
+             {qwen(8), gpt_oss(8), deepseek(8, 1, 1), deepseek(4, 4, 2), plain(scoring::none, 9),
+              deepseek_4(8), sorted_by(choosing::by_logit, plain(scoring::sigmoid, 8)),
+              sorted_by(choosing::by_sigmoid, qwen(8))})
             add({.what = "special logits " + std::to_string(static_cast<int>(values)),
                  .numbers = n,
                  .experts = 64,

@@ -13,6 +13,7 @@ namespace catena_test {
 struct router_shape {
     std::int64_t experts = 128, tokens = 1, chosen = 8;
     catena::scoring score = catena::scoring::soft_max;
+    catena::choosing choice = catena::choosing::by_score;
     bool bias = false;
     std::int64_t groups = 1, groups_chosen = 1;
     std::int64_t best = 2;  ///< experts whose scores tell how good a group is
@@ -26,6 +27,17 @@ inline constexpr router_shape of_gpt_oss{.experts = 32,
                                          .score = catena::scoring::none,
                                          .soft_max_chosen = true,
                                          .normalized = false};
+inline constexpr router_shape of_deepseek_4{.experts = 256,
+                                            .chosen = 6,
+                                            .score = catena::scoring::sqrt_softplus,
+                                            .bias = true,
+                                            .scale = 1.5f};
+inline constexpr router_shape of_llama_4{.experts = 16,
+                                         .chosen = 1,
+                                         .score = catena::scoring::sigmoid,
+                                         .choice = catena::choosing::by_logit,
+                                         .normalized = false};
+inline constexpr router_shape of_grove{.choice = catena::choosing::by_sigmoid};
 inline constexpr router_shape of_deepseek{.experts = 256,
                                           .score = catena::scoring::sigmoid,
                                           .bias = true,
@@ -41,11 +53,11 @@ struct router_case {
     explicit router_case(const router_shape& s = {}) : is(s) {
         logits = g.other({g.input(format::f32, {is.experts, is.tokens})});
         scores = score(logits);
-        choice = scores;
+        choice = chosen_by();
         const id single = g.reshape(scores, {1, is.experts, is.tokens});
         if (is.bias) {
             bias = g.weight(format::f32, {is.experts});
-            choice = g.add(scores, bias);
+            choice = g.add(choice, bias);
         }
         const id all = is.groups > 1 ? best_groups(choice) : choice;
         sort = sorted(all);
@@ -66,7 +78,14 @@ struct router_case {
     }
     id score(id x) {
         if (is.score == catena::scoring::sigmoid) return g.unary(x, catena::sub_op::sigmoid);
+        if (is.score == catena::scoring::sqrt_softplus)
+            return g.same_shape(op::sqrt, x, {g.unary(x, catena::sub_op::softplus)});
         return is.score == catena::scoring::none ? x : soft_max(x);
+    }
+    id chosen_by() {
+        if (is.choice == catena::choosing::by_score) return scores;
+        return is.choice == catena::choosing::by_logit ? logits
+                                                       : g.unary(logits, catena::sub_op::sigmoid);
     }
     id sorted(id x) {
         const auto& s = g[x];

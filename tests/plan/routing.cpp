@@ -103,7 +103,8 @@ TEST_CASE("groups may have two experts each", "[plan][routing]") {
 }
 
 TEST_CASE("each part of a routing may be missing", "[plan][routing]") {
-    for (const scoring score : {scoring::none, scoring::soft_max, scoring::sigmoid})
+    for (const scoring score :
+         {scoring::none, scoring::soft_max, scoring::sigmoid, scoring::sqrt_softplus})
         for (const bool bias : {false, true})
             for (const bool normalized : {false, true})
                 for (const float scale : {1.0f, 2.0f}) {
@@ -113,10 +114,59 @@ TEST_CASE("each part of a routing may be missing", "[plan][routing]") {
                                    .normalized = normalized,
                                    .clamped = scale == 1,
                                    .scale = scale});
-                    const int nodes = 2 + (score != scoring::none) + bias + 2 * normalized +
+                    const int nodes = 2 + (score != scoring::none) +
+                                      (score == scoring::sqrt_softplus) + bias + 2 * normalized +
                                       (normalized && scale == 1) + (scale != 1);
                     CHECK(nodes_of(c.planned()) == nodes);
                 }
+}
+
+TEST_CASE("a square root of a softplus scores experts", "[plan][routing]") {
+    for (const std::int64_t tokens : {1, 4, 8}) {
+        router_shape s = of_deepseek_4;
+        s.tokens = tokens;
+        router_case c(s);
+        const plan p = c.planned();
+        CHECK(nodes_of(p) == 9);
+        CHECK(args_of(p).x == c.g[c.logits].data);
+        CHECK(args_of(p).numbers.score == scoring::sqrt_softplus);
+        CHECK(p.left().size() == 0);
+    }
+    router_case other(of_deepseek_4);  // the root of something else is what the launch begins with
+    other.g[other.g[other.scores].src[0]].sub = sub_op::tanh;
+    const plan p = other.planned();
+    CHECK(args_of(p).x == other.g[other.scores].data);
+    CHECK(args_of(p).numbers.score == scoring::none);
+    router_case shown(of_deepseek_4);  // somebody else reads the softplus
+    shown.g.other({shown.g[shown.scores].src[0]});
+    CHECK(args_of(shown.planned()).x == shown.g[shown.scores].data);
+}
+
+TEST_CASE("experts are sorted by logits or their sigmoids, and weighed by scores",
+          "[plan][routing]") {
+    for (const router_shape& of : {of_llama_4, of_grove})
+        for (const std::int64_t tokens : {1, 4, 8}) {
+            router_shape s = of;
+            s.tokens = tokens;
+            router_case c(s);
+            const plan p = c.planned({}, tokens == 4 ? &ggml_cuda : &node_by_node);
+            CHECK(nodes_of(p) == (of.choice == choosing::by_logit ? 3 : 7));
+            CHECK(args_of(p).x == c.g[c.logits].data);
+            CHECK(args_of(p).numbers.score == of.score);
+            CHECK(args_of(p).numbers.choice == of.choice);
+        }
+    router_case other(of_grove);  // choice and scores are of different logits
+    other.g[other.choice].src[0] = other.g.input(format::f32, {128, 1});
+    CHECK(why(other) == reason::routing_choice);
+    router_case bias(of_llama_4);  // no function makes the scores
+    bias.g[bias.scores].kind = op::add;
+    CHECK(why(bias) == reason::routing_choice);
+    router_case shown(of_llama_4);  // no launch would write the scores
+    shown.g.other({shown.scores});
+    CHECK(why(shown) == reason::routing_read);
+    router_case tangent(of_grove);
+    tangent.g[tangent.choice].sub = sub_op::tanh;
+    CHECK(why(tangent) == reason::routing_choice);
 }
 
 TEST_CASE("scores that others read are what the launch begins with", "[plan][routing]") {
@@ -206,6 +256,8 @@ TEST_CASE("ggml-cuda keeps the routing that it fuses", "[plan][routing]") {
     CHECK(why(oss, &ggml_cuda) == reason::one_launch);
     router_case sigmoid({.experts = 288, .score = scoring::sigmoid, .bias = true, .scale = 2});
     CHECK(why(sigmoid, &ggml_cuda) == reason::one_launch);
+    router_case softplus(of_deepseek_4);
+    CHECK(why(softplus, &ggml_cuda) == reason::one_launch);
 }
 
 TEST_CASE("ggml-cuda gives away the routing that it does not fuse", "[plan][routing]") {
@@ -298,6 +350,8 @@ TEST_CASE("the proof finds every wrong routing", "[plan][routing]") {
         {"more experts than lanes", [](route_args& a) { a.numbers.chosen = 40; }},
         {"another score", [](route_args& a) { a.numbers.score = scoring::soft_max; }},
         {"no score", [](route_args& a) { a.numbers.score = scoring::none; }},
+        {"a root", [](route_args& a) { a.numbers.score = scoring::sqrt_softplus; }},
+        {"a choice by logits", [](route_args& a) { a.numbers.choice = choosing::by_logit; }},
         {"a soft max of the chosen", [](route_args& a) { a.numbers.soft_max_chosen = true; }},
         {"weights that are not normalized", [](route_args& a) { a.numbers.normalized = false; }},
         {"another least sum", [](route_args& a) { a.numbers.least *= 2; }},
@@ -319,4 +373,26 @@ TEST_CASE("the proof finds every wrong routing", "[plan][routing]") {
         view.engine = &node_by_node;
         CHECK(verify(view, p).state.code == status_code::wrong_plan);
     }
+}
+
+TEST_CASE("the proof knows what experts are sorted by, and what scores them", "[plan][routing]") {
+    const auto proved = [](router_case& c, void (*put)(routing_numbers&)) {
+        plan p = c.planned();
+        put(plan_faults{p}.route(0).numbers);
+        graph_view view = c.g.view();
+        view.engine = &node_by_node;
+        return verify(view, p).state.code != status_code::wrong_plan;
+    };
+    const auto by_score = [](routing_numbers& n) { n.choice = choosing::by_score; };
+    const auto by_logit = [](routing_numbers& n) { n.choice = choosing::by_logit; };
+    const auto by_sigmoid = [](routing_numbers& n) { n.choice = choosing::by_sigmoid; };
+    router_case grove(of_grove), llama(of_llama_4), deepseek(of_deepseek_4);
+    CHECK(proved(grove, by_sigmoid));
+    CHECK_FALSE(proved(grove, by_score));
+    CHECK_FALSE(proved(grove, by_logit));
+    CHECK(proved(llama, by_logit));
+    CHECK_FALSE(proved(llama, by_score));
+    CHECK_FALSE(proved(llama, by_sigmoid));
+    CHECK_FALSE(proved(deepseek, [](routing_numbers& n) { n.score = scoring::sigmoid; }));
+    CHECK_FALSE(proved(deepseek, [](routing_numbers& n) { n.score = scoring::none; }));
 }

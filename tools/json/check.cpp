@@ -208,6 +208,7 @@ struct checker {
             case op::soft_max:
             case op::rope:
             case op::sqr:
+            case op::sqrt:
             case op::fill:
                 need_sources(1);
                 return expect_same_shape(0);

@@ -67,6 +67,19 @@ CATENA_FN real exp(real v) {
     return e * two_to(half) * two_to(power - half);
 }
 
+/// The natural logarithm of a normal number above 0, within 1 ulp. v = m 2^power with m from
+/// sqrt(1/2) to sqrt(2), f = m - 1, and log m = f - f^2 / 2 + f^3 p(f), p fitted there.
+CATENA_FN real log(real v) {
+    const unsigned root_of_half = 0x3f3504f3u, above = bits_of(v) - root_of_half;
+    const real n = from_int(static_cast<int>(above) >> 23);
+    const real f = from_bits((above & 0x7fffffu) + root_of_half) - real{1};
+    const float p[] = {-0x1.38b52ep-4f, 0x1.055b2ap-3f, -0x1.0d8534p-3f, 0x1.22da24p-3f,
+                       -0x1.547246p-3f, 0x1.99a008p-3f, -0x1.000226p-2f, 0x1.555554p-2f};
+    const real square = f * f;
+    const real tail = fma(square, real{-0.5f}, f * square * polynomial(f, p));
+    return fma(n, real{0x1.62e4p-1f}, fma(n, real{0x1.7f7d1cp-20f}, tail) + f);
+}
+
 /// 2^(n * log2), where that is a normal number, within 1.5 ulp. The logarithm is high + low, and
 /// the magnitude of the exponent at most 126.
 CATENA_FN real power_of(real n, real high, real low) {

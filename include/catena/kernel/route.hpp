@@ -34,6 +34,14 @@ CATENA_FN unsigned rank_of(real choice) {
 /// The larger number; of a number and a NaN the number.
 CATENA_FN real larger(real a, real b) { return is_nan(a) || less(a, b) ? b : a; }
 
+/// A score that depends on one logit alone. A function of its own: a thread has the logits of
+/// several experts, for each of which it would stand in a kernel.
+CATENA_NO_INLINE real score_of(scoring by, real logit) {
+    if (by == scoring::sigmoid) return logistic(logit);
+    const bool itself = less(real{20}, logit) || is_nan(logit);
+    return sqrt(itself ? logit : log(real{1} + exp(logit)));
+}
+
 /// The work of one block, of up to Held experts a thread. `shared`: route_shared_bytes, 16-byte
 /// aligned. All threads call.
 template <class X, int Held>
@@ -91,20 +99,25 @@ class route_work {
         CATENA_UNROLL
         for (int j = 0; j < Held; ++j)
             score[j] = has(j) ? x_.load(row(a_.x, a_.x_nb) + expert(j)) : real{-infinity};
-        if (a_.numbers.score == scoring::sigmoid) {
+        const routing_numbers& n = a_.numbers;
+        if (n.score == scoring::sigmoid || n.score == scoring::sqrt_softplus) {
             CATENA_UNROLL
             for (int j = 0; j < Held; ++j)
-                if (has(j)) score[j] = logistic(score[j]);
+                if (has(j)) score[j] = score_of(n.score, score[j]);
         }
-        if (a_.numbers.score == scoring::soft_max) soft_max(score);
+        if (n.score == scoring::soft_max) soft_max(score);
         CATENA_UNROLL
         for (int j = 0; j < Held; ++j) {
             real choice = score[j];
+            if (n.choice != choosing::by_score && has(j)) {
+                choice = x_.load(row(a_.x, a_.x_nb) + expert(j));
+                if (n.choice == choosing::by_sigmoid) choice = score_of(scoring::sigmoid, choice);
+            }
             if (a_.bias != nullptr && has(j)) choice = choice + x_.load(a_.bias + expert(j));
             if (expert(j) < padded()) x_.store(ranks_ + expert(j), has(j) ? rank_of(choice) : 0u);
         }
         x_.sync();
-        if (a_.numbers.groups > 1) keep_best_groups();
+        if (n.groups > 1) keep_best_groups();
     }
 
     /// Lane l of every warp adds up experts l, l + 32, ...: in a block of any size alike.

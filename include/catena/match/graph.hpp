@@ -45,7 +45,8 @@ enum class op : std::uint8_t {
     ssm_conv,
     repeat,
     gated_delta_net,
-    fill
+    fill,
+    sqrt
 };
 
 /// Does the op multiply by a matrix?

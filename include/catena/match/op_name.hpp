@@ -47,7 +47,8 @@ inline constexpr op_spelling op_spellings[] = {{"NONE", op::none},
                                                {"SSM_CONV", op::ssm_conv},
                                                {"REPEAT", op::repeat},
                                                {"GATED_DELTA_NET", op::gated_delta_net},
-                                               {"FILL", op::fill}};
+                                               {"FILL", op::fill},
+                                               {"SQRT", op::sqrt}};
 
 struct sub_op_spelling {
     std::string_view name;

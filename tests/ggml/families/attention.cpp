@@ -80,7 +80,7 @@ void draw_latent(network& n, Attention&& attention) {
         }
         const routing how = {.groups = 2,
                              .groups_used = 1,
-                             .sigmoid = true,
+                             .by = scores::sigmoid,
                              .bias = true,
                              .normalized = true,
                              .scale = 2.5f};

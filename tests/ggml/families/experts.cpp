@@ -11,7 +11,7 @@ constexpr int experts = 8, used = 2, ffn = 256;
 /// The choice with all groups but the best at minus infinity.
 ggml_tensor* best_groups(network& n, ggml_tensor* choice, const routing& how) {
     ggml_context* c = n.c();
-    const std::int64_t size = experts / how.groups, tokens = choice->ne[1];
+    const std::int64_t size = how.experts / how.groups, tokens = choice->ne[1];
     ggml_tensor* all = ggml_reshape_3d(c, choice, size, how.groups, tokens);
     ggml_tensor* best = ggml_argsort_top_k(c, all, 2);
     best = ggml_get_rows(c, ggml_reshape_4d(c, all, 1, size, how.groups, tokens), best);
@@ -20,7 +20,19 @@ ggml_tensor* best_groups(network& n, ggml_tensor* choice, const routing& how) {
     ggml_tensor* groups = ggml_argsort_top_k(c, best, how.groups_used);
     ggml_tensor* kept = ggml_get_rows(c, all, groups);
     ggml_tensor* masked = ggml_set_rows(c, ggml_fill(c, all, -INFINITY), kept, groups);
-    return ggml_reshape_2d(c, masked, experts, tokens);
+    return ggml_reshape_2d(c, masked, how.experts, tokens);
+}
+
+ggml_tensor* scored(ggml_context* c, ggml_tensor* odds, scores by) {
+    switch (by) {
+        case scores::soft_max:
+            return ggml_soft_max(c, odds);
+        case scores::sigmoid:
+            return ggml_sigmoid(c, odds);
+        case scores::sqrt_softplus:
+            return ggml_sqrt(c, ggml_softplus(c, odds));
+    }
+    return nullptr;
 }
 
 ggml_tensor* in_slots(network& n, ggml_tensor* x) {
@@ -61,28 +73,35 @@ ggml_tensor* shared_expert(network& n, const std::string& layer, ggml_tensor* x)
 }
 
 chosen_experts choose(network& n, const std::string& layer, ggml_tensor* x, const routing& how) {
+    ggml_tensor* router = n.of().numbers(layer + "router", {hidden, how.experts}, 0, 0.2f);
+    return routed(n, layer, ggml_mul_mat(n.c(), router, x), how);
+}
+
+chosen_experts routed(network& n, const std::string& layer, ggml_tensor* logits,
+                      const routing& how) {
     ggml_context* c = n.c();
-    const std::int64_t tokens = x->ne[1];
-    ggml_tensor* router = n.of().numbers(layer + "router", {hidden, experts}, 0, 0.2f);
-    ggml_tensor* odds = ggml_mul_mat(c, router, x);
+    const std::int64_t tokens = logits->ne[1];
+    ggml_tensor* odds = logits;
     ggml_tensor* bias =
-        how.bias ? n.of().numbers(layer + "router_bias", {experts}, 0, 0.5f) : nullptr;
+        how.bias ? n.of().numbers(layer + "router_bias", {how.experts}, 0, 0.5f) : nullptr;
     if (how.soft_max_last) {
         if (how.bias) odds = ggml_add(c, odds, bias);
     } else {
-        odds = how.sigmoid ? ggml_sigmoid(c, odds) : ggml_soft_max(c, odds);
+        odds = scored(c, odds, how.by);
     }
     ggml_tensor* choice = how.bias && !how.soft_max_last ? ggml_add(c, odds, bias) : odds;
+    if (how.order == sorted::by_logit) choice = logits;
+    if (how.order == sorted::by_sigmoid) choice = ggml_sigmoid(c, logits);
     if (how.groups > 1) choice = best_groups(n, choice, how);
-    ggml_tensor* ids = ggml_argsort_top_k(c, choice, used);
-    ggml_tensor* w = ggml_get_rows(c, ggml_reshape_3d(c, odds, 1, experts, tokens), ids);
-    if (how.soft_max_last) w = ggml_soft_max(c, ggml_reshape_2d(c, w, used, tokens));
+    ggml_tensor* ids = ggml_argsort_top_k(c, choice, how.used);
+    ggml_tensor* w = ggml_get_rows(c, ggml_reshape_3d(c, odds, 1, how.experts, tokens), ids);
+    if (how.soft_max_last) w = ggml_soft_max(c, ggml_reshape_2d(c, w, how.used, tokens));
     if (how.normalized) {
-        w = ggml_reshape_2d(c, w, used, tokens);
+        w = ggml_reshape_2d(c, w, how.used, tokens);
         ggml_tensor* sum = ggml_clamp(c, ggml_sum_rows(c, w), 6.103515625e-5f, INFINITY);
         w = ggml_div(c, w, sum);
     }
-    if (w->ne[0] != 1 || w->ne[2] != tokens) w = ggml_reshape_3d(c, w, 1, used, tokens);
+    if (w->ne[0] != 1 || w->ne[2] != tokens) w = ggml_reshape_3d(c, w, 1, how.used, tokens);
     if (how.scale != 1) w = ggml_scale(c, w, how.scale);
     return {ids, n.expand(w)};
 }
@@ -112,7 +131,7 @@ ggml_tensor* mixture(network& n, const std::string& layer, ggml_tensor* x, const
 void experts_of_groups(network& n) {
     const routing how = {.groups = 4,
                          .groups_used = 2,
-                         .sigmoid = true,
+                         .by = scores::sigmoid,
                          .bias = true,
                          .normalized = true,
                          .scale = 2.5f};
@@ -158,12 +177,9 @@ void experts_in_one_matrix(network& n) {
 }
 
 void experts_weighed_first(network& n) {
+    const routing how = {.by = scores::sigmoid, .order = sorted::by_logit};
     draw(n, [&](const std::string& layer, ggml_tensor* x) {
-        ggml_tensor* router = n.of().numbers(layer + "router", {hidden, experts}, 0, 0.2f);
-        ggml_tensor* odds = ggml_mul_mat(n.c(), router, x);
-        ggml_tensor* ids = ggml_argsort_top_k(n.c(), odds, used);
-        ggml_tensor* all = ggml_reshape_3d(n.c(), ggml_sigmoid(n.c(), odds), 1, experts, x->ne[1]);
-        ggml_tensor* w = n.expand(ggml_get_rows(n.c(), all, ids));
+        const auto [ids, w] = choose(n, layer, x, how);
         ggml_tensor* slots = ggml_repeat_4d(n.c(), in_slots(n, x), hidden, used, x->ne[1], 1);
         slots = ggml_mul(n.c(), slots, w);
         ggml_tensor* up = matmul_of(n, layer + "up_exps", slots, ffn, ids);
@@ -172,6 +188,20 @@ void experts_weighed_first(network& n) {
         y = sum_of(n, matmul_of(n, layer + "down_exps", y, hidden, ids), nullptr);
         return ggml_add(n.c(), y, shared_expert(n, layer, x));
     });
+}
+
+void experts_by_softplus(network& n) {
+    const routing how = {
+        .by = scores::sqrt_softplus, .bias = true, .normalized = true, .scale = 1.5f};
+    draw(n, [&](const std::string& layer, ggml_tensor* x) {
+        ggml_tensor* y = mixture(n, layer, x, how);
+        return ggml_add(n.c(), y, shared_expert(n, layer, x));
+    });
+}
+
+void experts_by_sigmoid(network& n) {
+    const routing how = {.order = sorted::by_sigmoid, .normalized = true};
+    draw(n, [&](const std::string& layer, ggml_tensor* x) { return mixture(n, layer, x, how); });
 }
 
 void experts_with_adapters(network& n) {

@@ -3,6 +3,7 @@
 
 #include "network.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace catena_test {
@@ -20,6 +21,8 @@ void experts_of_groups(network&);      // sigmoids, biases of choice, shared exp
 void experts_with_biases(network&);    // of each matrix
 void experts_in_one_matrix(network&);  // gate and up in one, a gate for the shared expert
 void experts_weighed_first(network&);  // what goes to an expert is multiplied before
+void experts_by_softplus(network&);    // scored by roots of softplus, biases of choice
+void experts_by_sigmoid(network&);     // sorted by sigmoids, weighed by a soft max
 void experts_with_adapters(network&);
 
 // state.cpp
@@ -43,11 +46,16 @@ inline std::string layer_name(int i) { return "blk." + std::to_string(i) + "."; 
 /// A shared expert, without a gate of its own.
 ggml_tensor* shared_expert(network& n, const std::string& layer, ggml_tensor* x);
 
+enum class scores : std::uint8_t { soft_max, sigmoid, sqrt_softplus };
+enum class sorted : std::uint8_t { by_score, by_logit, by_sigmoid };
+
 /// How tokens are sent to experts by `mixture`.
 struct routing {
+    int experts = 8, used = 2;
     int groups = 1, groups_used = 1;
-    bool sigmoid = false;
-    bool bias = false;           ///< of the choice
+    scores by = scores::soft_max;
+    sorted order = sorted::by_score;
+    bool bias = false;           ///< of the choice; with soft_max_last, of the logits
     bool soft_max_last = false;  ///< of the chosen
     bool normalized = false;
     float scale = 1;
@@ -57,6 +65,9 @@ struct chosen_experts {
     ggml_tensor* weights;
 };
 chosen_experts choose(network& n, const std::string& layer, ggml_tensor* x, const routing& how);
+/// Behind the matrix of the router.
+chosen_experts routed(network& n, const std::string& layer, ggml_tensor* logits,
+                      const routing& how);
 /// What experts make, times their weights, summed.
 ggml_tensor* sum_of(network& n, ggml_tensor* made, ggml_tensor* weights);
 /// Gate, up and down of the chosen experts.

@@ -40,6 +40,11 @@ float gate(gate_function f, float value) {
     return std::nanf("");
 }
 
+float sqrt_softplus(float v) {
+    const double x = v;
+    return std::sqrt(v > 20 ? v : static_cast<float>(std::log(1 + std::exp(x))));
+}
+
 float gated(gate_function f, float g, float x, float alpha, float limit) {
     if (f != gate_function::swiglu_oai) return gate(f, g) * x;
     const double small = std::min(g, limit);

@@ -15,6 +15,9 @@ namespace catena_test::scalar {
 /// f(g), as gate_function spells it; the swiglu_oai of two values is gated().
 float gate(catena::gate_function f, float g);
 
+/// sqrt(log(1 + e^v)), and sqrt(v) above 20.
+float sqrt_softplus(float v);
+
 /// What a gated value is: f(g) * x, or swiglu_oai's formula.
 float gated(catena::gate_function f, float g, float x, float alpha, float limit);
 

@@ -145,8 +145,11 @@ std::pair<id, id> growth::routed(id odds, std::int64_t used) {
         score = g_.same_shape(op::soft_max, odds, {odds});
         g_[score].params[0] = 0x3f800000;
     }
+    if (score == odds && one_in(3))
+        score = g_.same_shape(op::sqrt, odds, {unary(sub_op::softplus, odds)});
     const id single = g_.reshape(score, {1, count, columns_});
     id choice = one_in(3) ? binary(op::add, score, leaf(format::f32, {count})) : score;
+    if (score != odds && one_in(6)) choice = one_in(2) ? odds : unary(sub_op::sigmoid, odds);
     if (one_in(16)) strays_.push_back(one_in(2) ? choice : score);
     if (count % 2 == 0 && one_in(3)) choice = best_of_groups(choice, 2);
     const id ids = first_of(sorted(choice), used);

@@ -77,6 +77,8 @@ float unary_result(sub_op s, float of) {
                 return x / (1 + std::exp(-1.702 * x));
             case sub_op::relu:
                 return x > 0 ? x : 0;
+            case sub_op::softplus:
+                return x > 20 ? x : std::log(1 + std::exp(x));
             default:
                 return std::nan("");
         }
@@ -353,6 +355,8 @@ struct node_run {
                 return unary([this](float g) { return unary_result(t.sub, g); });
             case op::sqr:
                 return unary([](float a) { return a * a; });
+            case op::sqrt:
+                return unary([](float a) { return std::sqrt(a); });
             case op::rms_norm:
                 return norm();
             case op::glu:

@@ -11,6 +11,7 @@
 namespace catena_test {
 namespace {
 
+using catena::choosing;
 using catena::route_args;
 using catena::scoring;
 using catena::stage_kind;
@@ -42,7 +43,12 @@ class token_route {
         if (n.score == scoring::soft_max) scalar::soft_max(score.data(), a_.experts);
         if (n.score == scoring::sigmoid)
             for (float& s : score) s = scalar::gate(catena::gate_function::sigmoid, s);
-        std::vector<float> choice = score;
+        if (n.score == scoring::sqrt_softplus)
+            for (float& s : score) s = scalar::sqrt_softplus(s);
+        std::vector<float> choice =
+            n.choice == choosing::by_score ? score : std::vector<float>(x, x + count);
+        if (n.choice == choosing::by_sigmoid)
+            for (float& c : choice) c = scalar::gate(catena::gate_function::sigmoid, c);
         for (std::size_t i = 0; i < count && a_.bias != nullptr; ++i) choice[i] += a_.bias[i];
         if (n.groups > 1) keep_best_groups(choice);
         const auto order = scalar::sorted(choice.data(), a_.experts);

@@ -24,6 +24,11 @@ inline void soft_max(double* first, double* last) {
     for (double* v = first; v != last; ++v) *v /= sum;
 }
 
+inline double logistic(double v) { return 1 / (1 + std::exp(-v)); }
+
+/// Above 20 ggml takes v for log(1 + e^v).
+inline double sqrt_softplus(double v) { return std::sqrt(v > 20 ? v : std::log(1 + std::exp(v))); }
+
 /// Numbers of experts, or of groups: the best first, equal ones in their order, NaN last.
 inline std::vector<std::int32_t> sorted(const std::vector<double>& choice) {
     std::vector<std::int32_t> out(choice.size());
@@ -63,7 +68,9 @@ struct score_op {
             double* const first = e.value.data() + row * e.in.k;
             if (e.in.routing.score == scoring::soft_max) soft_max(first, first + e.in.k);
             if (e.in.routing.score == scoring::sigmoid)
-                std::for_each(first, first + e.in.k, [](double& v) { v = 1 / (1 + std::exp(-v)); });
+                std::transform(first, first + e.in.k, first, logistic);
+            if (e.in.routing.score == scoring::sqrt_softplus)
+                std::transform(first, first + e.in.k, first, sqrt_softplus);
         }
     }
 
@@ -94,6 +101,10 @@ struct choose_op {
         for (std::int64_t row = 0; row < in.rows; ++row) {
             const auto first = e.value.begin() + row * in.k;
             std::vector<double> choice(first, first + in.k);
+            if (n.choice != choosing::by_score)
+                choice.assign(in.x.begin() + row * in.k, in.x.begin() + (row + 1) * in.k);
+            if (n.choice == choosing::by_sigmoid)
+                std::transform(choice.begin(), choice.end(), choice.begin(), logistic);
             for (std::size_t i = 0; i < bias.size(); ++i) choice[i] += bias[i];
             if (n.groups > 1) keep_best_groups(n, choice);
             const std::vector<std::int32_t> order = sorted(choice);

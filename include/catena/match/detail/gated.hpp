@@ -56,7 +56,7 @@ constexpr gate_function function_of(sub_op s) {
 /// none. A node that Catena knows is never an own op.
 inline own_call own_op_at(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
-    const bool open = t.kind == op::other || t.kind == op::clamp ||
+    const bool open = t.kind == op::other || t.kind == op::clamp || t.kind == op::sqrt ||
                       (t.kind == op::unary && function_of(t.sub) == gate_function::none);
     return g.ops != nullptr && open ? g.ops->of(t) : own_call{};
 }

@@ -19,14 +19,18 @@ inline std::vector<op> ggml_cuda_fused_ops(const graph_index& g, const routing& 
     const routing_numbers& n = r.numbers;
     const std::int64_t e = r.experts;
     const bool has_kernel = ((e & (e - 1)) == 0 && e <= 512) || e == 288 || e == 576;
-    if (!has_kernel || n.groups > 1 || !contiguous(g.view.at(r.x))) return {};
+    if (!has_kernel || n.groups > 1 || n.choice != choosing::by_score ||
+        !contiguous(g.view.at(r.x)))
+        return {};
     if (n.score == scoring::none) {
         if (!n.soft_max_chosen || n.normalized || n.scale != 1 || r.bias != no_tensor) return {};
         return {op::argsort, op::view, op::get_rows, op::reshape, op::soft_max};
     }
     const bool bounded = std::isfinite(n.least);  // by a CLAMP
     if (n.soft_max_chosen || (n.normalized && !bounded)) return {};
-    std::vector<op> all = {n.score == scoring::soft_max ? op::soft_max : op::unary, op::reshape};
+    std::vector<op> all = {n.score == scoring::soft_max ? op::soft_max : op::unary};
+    if (n.score == scoring::sqrt_softplus) all.push_back(op::sqrt);
+    all.push_back(op::reshape);
     if (r.bias != no_tensor) all.push_back(op::add);
     all.insert(all.end(), {op::argsort, op::view, op::get_rows});
     if (n.normalized) all.insert(all.end(), {op::reshape, op::sum_rows, op::clamp, op::div});
@@ -43,7 +47,10 @@ inline bool share_bytes(const graph_index& g, std::int32_t a, std::int32_t b) {
 /// Is what the chosen scores are gathered from named next to the node that makes them, or right
 /// before the ARGSORT?
 inline bool ggml_cuda_names_scores(const graph_index& g, const routing& r, std::int32_t first) {
-    const std::int32_t name = r.numbers.score == scoring::none ? first - 1 : first + 1;
+    const scoring score = r.numbers.score;
+    const std::int32_t name = score == scoring::none            ? first - 1
+                              : score == scoring::sqrt_softplus ? first + 2
+                                                                : first + 1;
     return name >= 0 && g.view.node(r.sort + 2).src[0] == g.view.nodes[name];
 }
 

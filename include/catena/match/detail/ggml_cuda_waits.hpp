@@ -42,6 +42,7 @@ inline constexpr read_op ggml_cuda_ops[] = {
                 "topk-moe.cu: topk_moe_cuda"},
     {op::glu, "unary.cu: unary_gated_op_kernel swiglu_oai_kernel swiglu_clamp_kernel"},
     {op::sqr, "unary.cu: unary_op_kernel"},
+    {op::sqrt, "unary.cu: unary_op_kernel"},
     {op::rope, "rope.cu: rope_norm rope_neox rope_multi rope_vision"},
     {op::get_rows, "getrows.cu: k_get_rows k_get_rows_kq k_get_rows_float k_get_rows_float_vec"},
     {op::set_rows, "set-rows.cu: k_set_rows k_set_rows_quant"},

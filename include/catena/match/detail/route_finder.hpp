@@ -63,8 +63,8 @@ class route_finder {
     const graph_view& view_;
 
     /// Rewrite ids = ARGSORT(choice) and weights = W(GET_ROWS(scores, ids)) to route(x, bias),
-    /// where choice is scores or ADD(scores, bias), without all but the best groups, scores is x or
-    /// a function of x, and W is what weights_behind takes over.
+    /// where choice is scores, ADD(scores, bias), x or SIGMOID(x), without all but the best groups,
+    /// scores is x or a function of x, and W is what weights_behind takes over.
     template <class Open>
     obstacle find(routing& r, const Open& open) const {
         const std::int32_t sort = r.sort;
@@ -86,7 +86,9 @@ class route_finder {
             return {sort, reason::too_large, r.numbers.chosen, max_chosen};
         weights_behind(rows, r);
         scored(value_behind(view_, view_.node(rows).src[0]), r, open);
-        if (!closed(r)) return {sort, reason::routing_read};
+        const bool other_choice = r.numbers.choice != choosing::by_score;
+        if (!closed(r) || (other_choice && r.numbers.score == scoring::none))
+            return {sort, reason::routing_read};
         if (!same_shape(view_.at(r.x), ids)) return {sort, reason::routing_choice};
         return rows_fit(g_, sort, r.x);
     }
@@ -129,7 +131,8 @@ class route_finder {
             if (u.slot != 1 || !gathers(u.node, r.sort)) continue;
             const std::int32_t scores = value_behind(view_, view_.node(u.node).src[0]);
             why = reason::routing_choice;
-            if (scores != choice && !biased(choice, scores, r)) continue;
+            if (scores != choice && !biased(choice, scores, r) && !by_logits(choice, scores, r))
+                continue;
             r.numbers.chosen = static_cast<std::int32_t>(view_.node(u.node).ne[1]);
             r.nodes.push_back(u.node);
             return u.node;
@@ -151,26 +154,63 @@ class route_finder {
         return true;
     }
 
-    /// Rewrite scores = SOFT_MAX(x) or SIGMOID(x) to the routing's scoring. If the scores have
-    /// another maker or other readers, they are x.
+    /// Rewrite choice = x or SIGMOID(x), where scores are a function of x, to what the routing
+    /// sorts experts by.
+    bool by_logits(std::int32_t choice, std::int32_t scores, routing& r) const {
+        const made_scores s = function_of(scores, r), c = function_of(choice, r);
+        const std::int32_t x = value_behind(view_, s.x);
+        if (s.by == scoring::none) return false;
+        if (choice == x) {
+            r.numbers.choice = choosing::by_logit;
+            return true;
+        }
+        if (c.by != scoring::sigmoid || value_behind(view_, c.x) != x) return false;
+        r.numbers.choice = choosing::by_sigmoid;
+        r.nodes.push_back(c.nodes[0]);
+        return true;
+    }
+
+    /// The function that made scores of x, and its nodes; or none, and the scores as x.
+    struct made_scores {
+        scoring by = scoring::none;
+        std::int32_t x = no_tensor;
+        std::vector<std::int32_t> nodes;
+    };
+
+    /// Rewrite SOFT_MAX(x), SIGMOID(x) or SQRT(SOFTPLUS(x)) to a scoring of x.
+    made_scores function_of(std::int32_t scores, const routing& r) const {
+        constexpr std::int32_t one = 0x3f800000;
+        const made_scores none{scoring::none, scores, {}};
+        const auto is_function = [&](std::int32_t node) {
+            if (node < 0 || node_fits(g_, node, 1).found()) return false;
+            const tensor& t = view_.node(node);
+            return t.ne[0] == r.experts && same_shape(view_.at(t.src[0]), t);
+        };
+        const std::int32_t node = g_.position(scores);
+        if (!is_function(node)) return none;
+        const tensor& t = view_.node(node);
+        if (t.kind == op::soft_max && t.params[0] == one && t.params[1] == 0)
+            return {scoring::soft_max, t.src[0], {node}};
+        if (t.kind == op::unary && t.sub == sub_op::sigmoid)
+            return {scoring::sigmoid, t.src[0], {node}};
+        const std::int32_t of_root = t.kind == op::sqrt ? g_.position(t.src[0]) : -1;
+        if (!is_function(of_root) || view_.node(of_root).sub != sub_op::softplus) return none;
+        return {scoring::sqrt_softplus, view_.node(of_root).src[0], {node, of_root}};
+    }
+
+    /// Rewrite scores = f(x) to the routing's scoring. If the scores have other readers, they are
+    /// x.
     template <class Open>
     void scored(std::int32_t scores, routing& r, const Open& open) const {
-        constexpr std::int32_t one = 0x3f800000;
-        r.x = scores;
-        const std::int32_t node = g_.position(scores);
-        if (node < 0 || !open(node) || node_fits(g_, node, 1).found()) return;
-        const tensor& t = view_.node(node);
-        const bool known = (t.kind == op::soft_max && t.params[0] == one && t.params[1] == 0) ||
-                           (t.kind == op::unary && t.sub == sub_op::sigmoid);
-        const std::int32_t logits = t.src[0];
-        if (!known || t.ne[0] != r.experts || !same_shape(view_.at(logits), t)) return;
-        r.nodes.push_back(node);
-        if (!inside(scores, r)) {
-            r.nodes.pop_back();
-            return;
-        }
-        r.numbers.score = t.kind == op::soft_max ? scoring::soft_max : scoring::sigmoid;
-        r.x = logits;
+        const made_scores s = function_of(scores, r);
+        const std::size_t before = r.nodes.size();
+        r.nodes.insert(r.nodes.end(), s.nodes.begin(), s.nodes.end());
+        const bool whole = std::all_of(s.nodes.begin(), s.nodes.end(), [&](std::int32_t n) {
+            return open(n) && inside(view_.nodes[n], r);
+        });
+        if (!whole) r.nodes.resize(before);
+        if (whole) r.numbers.score = s.by;
+        r.x = whole ? s.x : scores;
     }
 
     /// Rewrite weights = SCALE(DIV(w, SUM_ROWS(w)), c), where w is the chosen scores or their

@@ -11,8 +11,8 @@ namespace CATENA_NAMESPACE {
 /// How many words of its params planning reads: of an op that may be the engine's own and of ROPE
 /// all, of attention the keys of a query (ggml_cuda_waits.hpp), of others what matchers read.
 constexpr int params_read(op kind) {
-    const bool all =
-        kind == op::other || kind == op::clamp || kind == op::unary || kind == op::rope;
+    const bool all = kind == op::other || kind == op::clamp || kind == op::sqrt ||
+                     kind == op::unary || kind == op::rope;
     return all ? max_params : kind == op::flash_attn_ext ? 6 : 4;
 }
 

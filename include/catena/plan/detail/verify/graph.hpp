@@ -217,6 +217,10 @@ class engine_order {
         const auto routed = [&] {
             return routing_value(view_, t, opaque(i), [&](int slot) { return source(i, slot); });
         };
+        const auto own_or_routed = [&] {
+            const value v = own(i, t);
+            return v == opaque(i) ? routed() : v;
+        };
         if (t.kind == op::argsort) return routed();
         if (t.kind == op::set_rows) return fills(t.src[2]) ? routed() : stored_rows(i, t);
         if (t.type != format::f32) return opaque(i);
@@ -225,10 +229,9 @@ class engine_order {
             case op::sum_rows:
             case op::get_rows:
                 return routed();
-            case op::clamp: {
-                const value v = own(i, t);
-                return v == opaque(i) ? routed() : v;
-            }
+            case op::clamp:
+            case op::sqrt:
+                return own_or_routed();
             case op::rope:
                 return turned_heads(i, t);
             case op::add:
@@ -246,7 +249,7 @@ class engine_order {
             case op::sqr:
                 return same(t.src[0], t) ? times(source(i, 0), source(i, 0)) : opaque(i);
             case op::unary:
-                if (!formula_of(t.sub).known()) return own(i, t);
+                if (!formula_of(t.sub).known()) return own_or_routed();
                 if (!same(t.src[0], t)) return opaque(i);
                 return function_of(formula_of(t.sub), source(i, 0));
             case op::repeat:
@@ -266,7 +269,8 @@ class engine_order {
     }
 
     value own(std::int32_t i, const tensor& t) const {
-        const bool asked = t.kind == op::unary || t.kind == op::clamp || t.kind == op::other;
+        const bool asked =
+            t.kind == op::unary || t.kind == op::clamp || t.kind == op::sqrt || t.kind == op::other;
         const bool one = ops_ != nullptr && asked && same(t.src[0], t) && !has_more_sources(t, 1);
         const own_call call = one ? ops_->of(t) : own_call{};
         if (call.function == gate_function::none) return opaque(i);

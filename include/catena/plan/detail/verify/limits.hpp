@@ -167,9 +167,10 @@ inline void limit_routing(launch_rules& rules, const route_args& a, stage_set st
     rules.must(n.groups == 1 || a.experts >= 2 * n.groups, "have one expert each", n.groups,
                "groups of experts");
     const bool weighs = n.soft_max_chosen || n.normalized || n.scale != 1;
-    rules.must((n.score == scoring::none || stages.has(stage_kind::score)) &&
-                   (!weighs || stages.has(stage_kind::weigh)),
-               "are nothing that its row makes", 0, "weights");
+    const bool scores = n.score != scoring::none || n.choice == choosing::by_sigmoid;
+    rules.must(
+        (!scores || stages.has(stage_kind::score)) && (!weighs || stages.has(stage_kind::weigh)),
+        "are nothing that its row makes", 0, "weights");
 }
 
 inline fault beyond(const step& s, const row& r, const route_args& a) {

@@ -22,13 +22,16 @@ class routing_launch : public launch_record {
         const auto rows = [&](const void* p, std::int64_t k, std::int64_t nb, const char* name) {
             return aligned_rows(p, 4, name, k, tokens, nb);
         };
-        value v = read_at(rows(a.x, experts, a.x_nb, "logits"), "logits");
+        const value x = read_at(rows(a.x, experts, a.x_nb, "logits"), "logits");
+        value v = x;
         if (n.score == scoring::soft_max) v = soft_maxed(v, experts);
         if (n.score == scoring::sigmoid) v = function_of(gate_function::sigmoid, v);
-        value choice = v;
+        if (n.score == scoring::sqrt_softplus) v = root(softplus(v));
+        value choice = n.choice == choosing::by_score ? v : x;
+        if (n.choice == choosing::by_sigmoid) choice = function_of(gate_function::sigmoid, choice);
         if (a.bias != nullptr)
-            choice = plus(
-                v, of_rows(vector(a.bias, experts, 4, "the bias of experts"), experts, tokens));
+            choice = plus(choice, of_rows(vector(a.bias, experts, 4, "the bias of experts"),
+                                          experts, tokens));
         if (n.groups > 1) choice = of_best_groups(choice, n, experts, tokens);
         const value all = sorted(choice, experts);
         const value chosen = first_of(all, experts, n.chosen, tokens);

@@ -47,6 +47,9 @@ inline value bounded(const value& v, float least, float most) {
     return single(hash_of(term::bounded, v.hash, bits_of(least), bits_of(most)));
 }
 
+inline value softplus(const value& v) { return single(hash_of(term::softplus, v.hash)); }
+inline value root(const value& v) { return single(hash_of(term::root, v.hash)); }
+
 inline value divided(const value& v, const value& by) {
     return single(hash_of(term::quotient, v.hash, by.hash));
 }
@@ -67,6 +70,10 @@ value routing_value(const graph_view& view, const tensor& t, const value& opaque
                        : opaque;
         case op::argsort:
             return t.params[0] == 1 && same_shape(s, t) ? sorted(source(0), t.ne[0]) : opaque;
+        case op::unary:
+            return t.sub == sub_op::softplus && same_shape(s, t) ? softplus(source(0)) : opaque;
+        case op::sqrt:
+            return same_shape(s, t) ? root(source(0)) : opaque;
         case op::sum_rows:
             return t.ne[0] == 1 && same_rows(s, t) ? summed(source(0), s.ne[0]) : opaque;
         case op::clamp: {

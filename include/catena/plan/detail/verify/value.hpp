@@ -37,6 +37,8 @@ enum class term : std::uint64_t {
     row_sum,
     bounded,
     quotient,
+    softplus,  ///< log(1 + e^v)
+    root,
     masked,  ///< a number, with some rows in its place
     shape
 };
