@@ -32,16 +32,14 @@ install_python_packages() {
 }
 
 # install_ggml [PREFIX [CMAKE_OPTION...]]: ggml with its CMake package, for the tests of its adapter: the sources in
-# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml, the tests of
-# the plug-in for ggml with modules in build/ggml/modules. The sources of ggml and libllama stay in build/llama, for the
-# tests of the integration in llama.cpp.
+# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml. The sources of
+# llama.cpp stay in build/llama, for the tests of the integration in llama.cpp.
 llama_cpp_python=0.3.36  # ggml 0.25.3
 llama=build/llama
 install_ggml() {
     local prefix=${1:-build/ggml}
     local work=$prefix-work
-    local built="$llama_cpp_python with modules"
-    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$built" ] || [ ! -d "$llama/src" ] || return 0
+    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || [ ! -d "$llama/tools" ] || return 0
     echo "installing into $prefix: ggml of llama-cpp-python $llama_cpp_python"
     if [ "$(cat "$work/unpacked" 2>/dev/null)" != "$llama_cpp_python" ]; then  # else a build that was cut goes on
         rm -rf "$work"
@@ -49,17 +47,17 @@ install_ggml() {
         "$python/bin/pip" download -q --no-deps --no-binary llama-cpp-python -d "$work" \
             "llama-cpp-python==$llama_cpp_python"
         tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work" --strip-components=3 --wildcards \
-            '*/vendor/llama.cpp/'{ggml,src,include}
+            '*/vendor/llama.cpp/'{ggml,src,include,common,tools,vendor,cmake,scripts,licenses,CMakeLists.txt,LICENSE}
         echo "$llama_cpp_python" > "$work/unpacked"
     fi
     rm -rf "$prefix"
     { cmake -G Ninja -S cmake/ggml -B "$work/build" -DGGML_SOURCE="$PWD/$work/ggml" -DCMAKE_BUILD_TYPE=Release \
           -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}" &&
       cmake --build "$work/build" -j "$(nproc)" --target install; } > "$work/log" || { tail -n 40 "$work/log"; return 1; }
-    echo "$built" > "$prefix/installed"
+    echo "$llama_cpp_python" > "$prefix/installed"
     rm -rf "$llama"
     mkdir -p "$llama"
-    mv "$work"/{ggml,src,include} "$llama"
+    mv "$work"/{ggml,src,include,common,tools,vendor,cmake,scripts,licenses,CMakeLists.txt,LICENSE} "$llama"
     rm -rf "$work"
 }
 
@@ -89,6 +87,24 @@ install_llama() {
     { cmake -G Ninja -S cmake/llama -B "$prefix" -DLLAMA_SOURCE="$PWD/$llama" -DCMAKE_BUILD_TYPE=Release \
           -DCMAKE_PREFIX_PATH="$PWD/build/ggml" &&
       cmake --build "$prefix" -j "$(nproc)"; } > "$prefix/log" || { tail -n 40 "$prefix/log"; return 1; }
+    echo "$llama_cpp_python" > "$prefix/installed"
+}
+
+# llama.cpp's own programs, which load their backends, as its releases have them: the test llama_stock gives them Catena.
+# Where the work goes is not looked at, so nothing is optimized.
+install_llama_programs() {
+    local prefix=build/llama-programs
+    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
+    echo "building in $prefix: llama-bench and llama-cli of llama-cpp-python $llama_cpp_python"
+    mkdir -p "$prefix"
+    { cmake -G Ninja -S "$llama" -B "$prefix" -DCMAKE_BUILD_TYPE=Release \
+          -DCMAKE_C_FLAGS_RELEASE="-O0 -DNDEBUG" -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" \
+          -DCMAKE_INSTALL_RPATH='$ORIGIN' -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
+          -DGGML_BACKEND_DL=ON -DGGML_NATIVE=OFF -DGGML_OPENMP=OFF -DGGML_LLAMAFILE=OFF -DGGML_CPU_REPACK=OFF \
+          -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF \
+          -DLLAMA_OPENSSL=OFF -DLLAMA_USE_PREBUILT_UI=OFF &&
+      cmake --build "$prefix" -j "$(nproc)" --target llama-bench llama-cli; } > "$prefix/log" ||
+        { tail -n 40 "$prefix/log"; return 1; }
     echo "$llama_cpp_python" > "$prefix/installed"
 }
 

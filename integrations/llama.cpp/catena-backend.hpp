@@ -1,5 +1,5 @@
 // Catena within a backend of ggml, whoever runs the kernels: ggml-cuda with Catena in its sources,
-// the plug-in around a backend, and the tests' device. It reads ggml's private headers. C++17.
+// or the tests' device. It reads ggml's private headers. C++17.
 #pragma once
 
 #include "catena/engine/ggml/backend_planner.hpp"

@@ -1,7 +1,6 @@
 // A CUDA runtime of the tests' own. It loads a kernel when that is first used, forbids that and
-// every other call but a launch within a capture, and writes down what it is asked. It has one
-// stream of its own, on which nothing runs. Threads may plan and launch on it at once; as in CUDA,
-// each has a current device and a last error of its own.
+// every other call but a launch within a capture, and counts what it is asked. Threads may plan and
+// launch on it at once; as in CUDA, each has a current device and a last error of its own.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +9,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace catena_test {
 
@@ -33,13 +31,10 @@ struct cuda_runtime {
     int calls = 0;                              ///< but launches
     int asked_for_shared = 0, asked_for_clusters = 0, launched = 0, refused = 0;
 
-    bool has_stream = true;          ///< there is room for one
-    std::vector<std::string> order;  ///< of what was launched, recorded and waited for
-    int events = 0;                  ///< that are there
-    float now_ms = 0;                ///< each launch takes a millisecond more than the one before
+    int events = 0;    ///< that are there
+    float now_ms = 0;  ///< each launch takes a millisecond more than the one before
     std::map<cudaEvent_t, float> recorded;  ///< when
-    std::string bus_id = "0000:01:00.0";
-    int on_bus = 0;  ///< the device there
+    int devices = 8;
 
     /// What all devices have.
     std::string name = "NVIDIA Invented 1";

@@ -1,6 +1,6 @@
-// The real ggml-cuda on a GPU that runs nothing, with the plug-in and with Catena in its sources:
-// what libllama makes it launch, in which order and in which graphs, and that streams wait for each
-// other. Answers mean nothing here.
+// The real ggml-cuda on a GPU that runs nothing, with Catena in its sources and with the drop-in
+// beside it: what libllama makes it launch, in which order and in which graphs. Answers mean
+// nothing here.
 #include "answers.hpp"
 #include "gpu.hpp"
 #include "loaded.hpp"
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -95,32 +94,6 @@ names launches_of_catena(const std::vector<gpu_work>& all) {
     return out;
 }
 
-/// How often the work changes sides between ggml-cuda and Catena without an event that joins their
-/// streams.
-int unjoined_changes(const std::vector<gpu_work>& all) {
-    struct mark {
-        int stream = -1;
-        std::size_t at = 0;
-    };
-    std::map<int, mark> recorded;                    // by event
-    std::map<int, std::map<int, std::size_t>> seen;  // by stream: until where it has seen others
-    std::map<bool, mark> last;                       // launch of each side
-    int unjoined = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const gpu_work& w = all[i];
-        if (w.what == gpu_work::record) recorded[w.event] = {w.stream, i};
-        if (w.what == gpu_work::wait)
-            seen[w.stream][recorded[w.event].stream] = recorded[w.event].at;
-        if (w.what != gpu_work::launch) continue;
-        const mark other = last[!is_catenas(w)];
-        if (other.stream >= 0 && other.stream != w.stream &&
-            seen[w.stream][other.stream] < other.at)
-            ++unjoined;
-        last[is_catenas(w)] = {w.stream, i};
-    }
-    return unjoined;
-}
-
 int streams_of_launches(const std::vector<gpu_work>& all) {
     std::set<int> streams;
     for (const gpu_work& w : all)
@@ -130,44 +103,21 @@ int streams_of_launches(const std::vector<gpu_work>& all) {
 
 constexpr int steps_of_conversation = 9;  // a prompt, six tokens, two batches
 
-const found& with_plugin() {
-    static const found f = load(folder("plugin", {{CATENA_TEST_CPU, "libggml-cpu.so"},
-                                                  {CATENA_TEST_GGML_CUDA, "libggml-cuda.so"},
-                                                  {CATENA_TEST_PLUGIN, "libggml-cuda-catena.so"}}));
-    return f;
-}
-
-/// Each folder is a library of its own.
+/// Each folder has a library of its own.
 found by_source(const char* where) {
     return load(folder(
         where, {{CATENA_TEST_CPU, "libggml-cpu.so"}, {CATENA_TEST_BY_SOURCE, "libggml-cuda.so"}}));
 }
-
-}  // namespace
-
-TEST_CASE("The plug-in wraps the real ggml-cuda and launches what its plans promise") {
-    const logged_steps log;
-    const found& f = with_plugin();
-    REQUIRE(f.file() == "libggml-cuda-catena.so");
-    CHECK(f.log.empty());
-    const auto family = GENERATE(as<std::string>(), "llama", "qwen3moe", "gemma3", "gpt-oss");
-    INFO(family);
-    const outcome o = converse(f, family);
-    CHECK(o.walks == steps_of_conversation);
-    CHECK(whole_plans(launches_of_catena(o.gpu.work), o.plans) == o.walks);
-    CHECK(unjoined_changes(o.gpu.work) == 0);
-    CHECK(streams_of_launches(o.gpu.work) == 2);
-    CHECK(!o.gpu.captures.empty());
-    for (const auto& capture : o.gpu.captures) CHECK(launches_of_catena(capture).empty());
+found drop_in(const char* where) {
+    return load(folder(where, {{CATENA_TEST_CPU, "libggml-cpu.so"},
+                               {CATENA_TEST_GGML_CUDA, "libggml-cuda.so"},
+                               {CATENA_TEST_DROP_IN, "libggml-cuda-catena.so"}}));
 }
 
-TEST_CASE("Catena in the sources of the real ggml-cuda launches its plans within the captures") {
-    const logged_steps log;
-    static const found f = by_source("by_source");
-    REQUIRE(f.file() == "libggml-cuda.so");
+void launches_its_plans(const found& library) {
     const auto family = GENERATE(as<std::string>(), "llama", "qwen3moe", "gemma3", "gpt-oss");
     INFO(family);
-    const outcome o = converse(f, family);
+    const outcome o = converse(library, family);
     const auto captures = static_cast<long long>(o.gpu.captures.size());
     const long long replays = o.gpu.graph_launches - captures;
     CHECK(captures > 0);
@@ -177,6 +127,41 @@ TEST_CASE("Catena in the sources of the real ggml-cuda launches its plans within
     for (const auto& capture : o.gpu.captures)
         CHECK(whole_plans(launches_of_catena(capture), o.plans) == 1);
     CHECK(streams_of_launches(o.gpu.work) == 1);
+}
+
+}  // namespace
+
+TEST_CASE("Catena in the sources of the real ggml-cuda launches its plans within the captures") {
+    const logged_steps log;
+    static const found f = by_source("by_source");
+    REQUIRE(f.file() == "libggml-cuda.so");
+    launches_its_plans(f);
+}
+
+TEST_CASE("ggml loads the drop-in in place of the ggml-cuda beside it, and it does the same") {
+    const logged_steps log;
+    static const found f = drop_in("drop_in");
+    REQUIRE(f.file() == "libggml-cuda-catena.so");
+    CHECK(f.log.empty());
+    launches_its_plans(f);
+}
+
+TEST_CASE("Switched off, the drop-in leaves the GPU to the ggml-cuda beside it") {
+    const variable off("GGML_CUDA_CATENA", "0");
+    const found f = drop_in("switched_off");
+    CHECK(f.file() == "libggml-cuda.so");
+    CHECK(f.log.empty());
+}
+
+TEST_CASE("Switched off, the drop-in uses the GPU where there is no other ggml-cuda") {
+    const variable off("GGML_CUDA_CATENA", "0");
+    const found f = load(folder("alone", {{CATENA_TEST_CPU, "libggml-cpu.so"},
+                                          {CATENA_TEST_DROP_IN, "libggml-cuda-catena.so"}}));
+    REQUIRE(f.file() == "libggml-cuda-catena.so");
+    the_gpu() = {};
+    answers("llama.gguf", {f.device()}, {});
+    CHECK(!the_gpu().work.empty());
+    CHECK(launches_of_catena(the_gpu().work).empty());
 }
 
 TEST_CASE("Within CUDA graphs steps have no times, and the log says why") {

@@ -48,8 +48,11 @@ class Model:
         self.mixed = gguf.GGUFWriter(folder / f"{name}.gguf", family)
         self.exact = gguf.GGUFWriter(folder / f"{name}.f32.gguf", family)
         self.layers = layers
-        self.says(context_length=512, embedding_length=EMBEDDING, block_count=layers, vocab_size=VOCABULARY,
-                  tokenizer_model="no_vocab")
+        self.says(context_length=512, embedding_length=EMBEDDING, block_count=layers, vocab_size=VOCABULARY)
+        if name.endswith(".words"):
+            self.has_words()
+        else:
+            self.says(tokenizer_model="no_vocab")
         self.matrix("token_embd", VOCABULARY, EMBEDDING, Type.Q8_0, gain=10)
         self.vector("output_norm.weight", EMBEDDING)
 
@@ -84,6 +87,14 @@ class Model:
     def has_attention(self, norm="layer_norm_rms_eps", heads=HEADS, kv_heads=KV_HEADS):
         self.says(feed_forward_length=FEED_FORWARD, head_count=heads, head_count_kv=kv_heads, key_length=HEAD,
                   value_length=HEAD, rope_dimension_count=HEAD, rope_freq_base=10000.0, **{norm: 1e-6})
+
+    def has_words(self):
+        """A token for each byte, for programs that read text."""
+        kinds = gguf.TokenType
+        special = [b"<unk>", b"<s>", b"</s>"]
+        bytes_ = [f"<0x{byte:02X}>".encode() for byte in range(VOCABULARY - len(special))]
+        self.says(tokenizer_model="llama", token_list=special + bytes_, token_scores=[0.0] * VOCABULARY,
+                  token_types=[kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL, *[kinds.BYTE] * len(bytes_)])
 
     def has_output(self):
         self.matrix("output", VOCABULARY, EMBEDDING, Type.Q6_K)
@@ -354,7 +365,7 @@ def write_lora(file):
 FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3moe": qwen3moe, "gemma3": gemma3, "gpt-oss": gpt_oss,
             "falcon": falcon, "command-r": command_r, "phi3": phi3, "olmo2": olmo2, "glm4moe": glm4moe,
             "mamba2": mamba2, "granitehybrid": granitehybrid, "deepseek2": deepseek2, "qwen35moe": qwen35moe,
-            "llama.eight_heads": llama_of_eight_heads}
+            "llama.eight_heads": llama_of_eight_heads, "llama.words": llama}
 
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
-// Which ggml a plug-in may meet: its interface for backends changes between commits.
+// Which ggml the drop-in may meet: ggml's interface for backends changes between commits.
 #pragma once
 
 #include <algorithm>
 #include <string>
 
-namespace catena_plugin {
+namespace catena_drop_in {
 
 struct ggml_build {
     std::string version;
@@ -19,4 +19,4 @@ inline bool is_same(const ggml_build& a, const ggml_build& b) {
     return a.commit.compare(0, both, b.commit, 0, both) == 0;
 }
 
-}  // namespace catena_plugin
+}  // namespace catena_drop_in
