@@ -49,7 +49,7 @@ TEST_CASE("a SCALE by NaN or infinity is part of no place and no epilogue", "[pa
     const id scaled = g.scale(product, by);
     g.other({scaled});
     const indexed in(g);
-    CHECK(scale_at(in.index, g.position(scaled)).found == taken);
+    CHECK(scale_at(in.index, g.position(scaled)).has_value() == taken);
     slot_sums sums(in.index);
     const epilogue_site site{sums, epilogue_set::of(epilogue_part::scale)};
     CHECK(biased(site, g.position(product)).parts.has(epilogue_part::scale) == taken);

@@ -4,8 +4,6 @@
 
 #include "catena/match/detail/value.hpp"
 
-#include <cstring>
-
 namespace CATENA_NAMESPACE {
 
 struct gated {
@@ -85,8 +83,8 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
         (bounded && !(finite(t.params[2]) && finite_from_zero(t.params[3]))))
         return {{position, reason::gate_function_unknown}};
     if (bounded) {
-        std::memcpy(&out.alpha, &t.params[2], sizeof(float));
-        std::memcpy(&out.limit, &t.params[3], sizeof(float));
+        out.alpha = float_of(t.params[2]);
+        out.limit = float_of(t.params[3]);
     }
     const tensor& first = view.at(t.src[0]);
     const bool fits = halves ? first.ne[0] == 2 * t.ne[0] && same_rows(first, t)

@@ -154,7 +154,7 @@ class head_finder {
                           plain_rows(view_.at(n.src[0])) == reason::none;
         if (!fits) return;
         h.norm = node;
-        std::memcpy(&h.eps, &n.params[0], sizeof h.eps);
+        h.eps = float_of(n.params[0]);
     }
 
     /// Rewrite MUL(RMS_NORM(x), weight) to a norm of each head with its weight.
@@ -177,11 +177,11 @@ class head_finder {
     void scale_behind(head_chain& h) const {
         const std::int32_t node = g_.only_reader(view_.nodes[h.rope]).node;
         if (node < 0 || g_.kind(node) != op::scale || engine_fuses(g_, node)) return;
-        const number_of by = scale_at(g_, node);
+        const std::optional<float> by = scale_at(g_, node);
         const bool whole = view_.node(node).src[0] == view_.nodes[h.rope];
-        if (!by.found || !whole || rows_fit(g_, node, view_.nodes[node]).found()) return;
+        if (!by || !whole || rows_fit(g_, node, view_.nodes[node]).found()) return;
         h.scaled = node;
-        h.scale = by.by;
+        h.scale = *by;
     }
 
     /// Rewrite SET_ROWS(cache, v, ids) to a store of each head in the cache. If others read v, too,

@@ -106,7 +106,6 @@ struct match {
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
     std::int64_t quant_k = 0;             ///< elements of a row as the served quantized matmuls
                                           ///< read it; 0: there are none
-    bool whole_blocks = true;         ///< rows of any served length put a block at the same place
     std::vector<reader> readers;      ///< readers of the activation by all its names, in node order
     std::int32_t stream = no_stream;  ///< the engine's stream on which the whole match runs
     bool sum_needed = false;          ///< a node outside of the match reads, or may read, the sum
@@ -128,10 +127,8 @@ struct match {
     }
 
     bool found() const { return !why.found(); }
-    void quantize_rows(std::int64_t length) {
-        quant_k = length;
-        whole_blocks = stored_elements(format::q8_1, length) == length;
-    }
+    /// Do rows of any length that has whole blocks put a block at the same place?
+    bool whole_blocks() const { return stored_elements(format::q8_1, quant_k) == quant_k; }
     /// The layouts in which the value is quantized for its readers.
     format_set layouts() const {
         format_set out;

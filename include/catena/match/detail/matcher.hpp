@@ -84,11 +84,11 @@ class matcher {
         const std::int64_t length = view_.at(name).ne[0];
         const bool whole = stored_elements(format::q8_1, length) == length;
         const bool first = m.quant_k == 0;
-        const bool together = first || length == m.quant_k || (whole && m.whole_blocks);
+        const bool together = first || length == m.quant_k || (whole && m.whole_blocks());
         if (!together || !rows_of_both(length, k)) {
             r.left = {r.node, reason::row_length, length, first ? k : m.quant_k};
         } else if (judge_stream(m, r) && first) {
-            m.quantize_rows(length);
+            m.quant_k = length;
         }
     }
 

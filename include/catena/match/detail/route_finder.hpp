@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 namespace CATENA_NAMESPACE {
 
@@ -226,8 +225,8 @@ class route_finder {
         }
         normalized(r);
         if (const std::int32_t node = reader(r.weigh, op::scale); node >= 0)
-            if (const number_of by = scale_at(g_, node); by.found)
-                take(node, r), r.numbers.scale = by.by;
+            if (const std::optional<float> by = scale_at(g_, node))
+                take(node, r), r.numbers.scale = *by;
     }
 
     void take(std::int32_t node, routing& r) const {
@@ -268,7 +267,7 @@ class route_finder {
                 c.params[1] != infinite)
                 return;
             bound = next.node;
-            std::memcpy(&least, &c.params[0], sizeof least);
+            least = float_of(c.params[0]);
             next = g_.only_reader(view_.nodes[bound]);
         }
         if (next.node != quotient || next.slot != 1) return;

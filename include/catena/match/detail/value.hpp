@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 namespace CATENA_NAMESPACE {
 
@@ -64,25 +65,26 @@ constexpr bool finite_from_zero(std::int32_t word) {
     return finite(word) && (word >= 0 || word == std::numeric_limits<std::int32_t>::min());
 }
 
-/// Does node `position` multiply rows of its own shape by a number, `by`, and do nothing else?
-struct number_of {
-    bool found = false;
-    float by = 1;
-};
-inline number_of scale_at(const graph_index& g, std::int32_t position) {
+/// The float in a parameter's word.
+inline float float_of(std::int32_t word) {
+    float number = 0;
+    std::memcpy(&number, &word, sizeof number);
+    return number;
+}
+
+/// The number by which node `position` multiplies rows of its own shape, if it does that alone.
+inline std::optional<float> scale_at(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
-    number_of out;
-    out.found = t.kind == op::scale && finite(t.params[0]) && t.params[1] == 0 &&
-                !node_fits(g, position, 1).found() && same_shape(g.view.at(t.src[0]), t) &&
-                !rows_fit(g, position, t.src[0]).found();
-    if (out.found) std::memcpy(&out.by, &t.params[0], sizeof(out.by));
-    return out;
+    const bool scales = t.kind == op::scale && finite(t.params[0]) && t.params[1] == 0 &&
+                        !node_fits(g, position, 1).found() && same_shape(g.view.at(t.src[0]), t) &&
+                        !rows_fit(g, position, t.src[0]).found();
+    return scales ? std::optional<float>(float_of(t.params[0])) : std::nullopt;
 }
 
 /// The only reader of a value, or of the SCALE that is the value's only reader.
 inline use reader_past_scale(const graph_index& g, std::int32_t value) {
     const use u = g.only_reader(value);
-    return u.node >= 0 && scale_at(g, u.node).found ? g.only_reader(g.view.nodes[u.node]) : u;
+    return u.node >= 0 && scale_at(g, u.node) ? g.only_reader(g.view.nodes[u.node]) : u;
 }
 
 /// A value that a node reads as `value` times `by`: the source of a SCALE for that node alone, or
@@ -96,8 +98,8 @@ inline scaled_value unscaled(const graph_index& g, std::int32_t value, std::int3
     const std::int32_t scale = g.position(value);
     if (scale < 0 || g.kind(scale) != op::scale || g.only_reader(value).node != reader)
         return {value};
-    const number_of n = scale_at(g, scale);
-    return n.found ? scaled_value{g.view.node(scale).src[0], scale, n.by} : scaled_value{value};
+    const std::optional<float> by = scale_at(g, scale);
+    return by ? scaled_value{g.view.node(scale).src[0], scale, *by} : scaled_value{value};
 }
 
 }  // namespace CATENA_NAMESPACE

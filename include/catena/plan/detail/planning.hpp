@@ -41,7 +41,11 @@ class planning {
             wrong = found.state;
             out->counters.proved = found.proved;
         }
-        if (!wrong.ok()) return dropped(view, wrong);
+        if (!wrong.ok()) {  // the plan or its graph
+            const contents none = all_to_engine(view, wrong);
+            none->counters.dropped = true;
+            return plan(none);
+        }
         if (const status loaded = prepared(made); !loaded.ok())
             return plan(all_to_engine(view, loaded));
         if (!asked().error_on_fallback || out->counters.fallbacks() == 0) return made;
@@ -92,14 +96,6 @@ class planning {
         if (asked().log >= log_level::steps)
             out->step_tensors = tensors_of_steps(plan(out), index.view);
         return written;
-    }
-
-    /// All is left to the engine in place of a plan that turned out to be wrong, or whose graph
-    /// did.
-    plan dropped(const graph_view& view, const status& why) const {
-        const contents out = all_to_engine(view, why);
-        out->counters.dropped = true;
-        return plan(out);
     }
 
     /// The proof of a plan. Tensors that only say where they lie get addresses for it, and the plan

@@ -5,8 +5,6 @@
 #include "catena/match/detail/epilogue/part.hpp"
 #include "catena/match/detail/expert_factor.hpp"
 
-#include <cstring>
-
 namespace CATENA_NAMESPACE {
 
 template <>
@@ -21,7 +19,7 @@ struct part_match<epilogue_part::scale> {
         if (t.src[0] != o.result || !finite(t.params[0]) || t.params[1] != 0 ||
             !s.follows(u.node, 1, o))
             return false;
-        std::memcpy(&o.params.scale, &t.params[0], sizeof(o.params.scale));
+        o.params.scale = float_of(t.params[0]);
         o.end(epilogue_part::scale, u.node, s.view.nodes[u.node]);
         return true;
     }

@@ -4,8 +4,6 @@
 
 #include "catena/match/detail/row/weight.hpp"
 
-#include <cstring>
-
 namespace CATENA_NAMESPACE {
 
 /// Takes over the input and the eps of a norm, which is the node of `m`. The norm's result becomes
@@ -18,7 +16,7 @@ inline obstacle take_norm(const site& s, match& m, float& eps) {
     if (const obstacle f = rows_fit(s.index, m.node, n.src[0]); f.found()) return f;
     if (elements(n) > max_values) return {m.node, reason::too_large, elements(n), max_values};
     if (!finite_from_zero(n.params[0])) return {m.node, reason::eps};
-    std::memcpy(&eps, &n.params[0], sizeof eps);
+    eps = float_of(n.params[0]);
     m.activation = s.view.nodes[m.node];
     return {};
 }

@@ -69,9 +69,9 @@ struct stage_match<stage_kind::scale> : idle_match {
     /// too, as they may read a sum.
     static obstacle take_of_input(const site& s, match& m) {
         const std::int32_t x = m.reads[operand::x].tensor, scale = s.index.position(x);
-        const number_of n = scale_at(s.index, scale);
-        if (!n.found || rows_fit(s.index, scale, x).found()) return {m.node, reason::no_scale};
-        take_number(s, m, scale, s.view.at(x).src[0], n.by);
+        const std::optional<float> by = scale_at(s.index, scale);
+        if (!by || rows_fit(s.index, scale, x).found()) return {m.node, reason::no_scale};
+        take_number(s, m, scale, s.view.at(x).src[0], *by);
         m.sum = scale;
         m.sum_needed = s.needed(x);
         return {};

@@ -31,13 +31,12 @@ inline weighted weight_of(const site& s, const match& m) {
 inline void take_norm_scale(const site& s, match& m, stage_kind stage) {
     const std::int32_t scale = s.index.only_reader(m.activation).node;
     if (scale < 0 || engine_fuses(s.index, scale)) return;
-    const number_of n = scale_at(s.index, scale);
+    const std::optional<float> by = scale_at(s.index, scale);
     const std::int32_t result = s.view.nodes[scale];
-    if (!n.found || s.view.at(result).src[0] != m.activation ||
-        rows_fit(s.index, scale, result).found())
+    if (!by || s.view.at(result).src[0] != m.activation || rows_fit(s.index, scale, result).found())
         return;
     m.take({stage, scale});
-    m.params.norm_scale = n.by;
+    m.params.norm_scale = *by;
     m.activation = result;
 }
 

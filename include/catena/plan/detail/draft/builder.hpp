@@ -89,11 +89,6 @@ class plan_builder : drafter {
     /// all: else time would grow with the square of their number.
     std::unordered_map<std::int32_t, std::int32_t> left_readers_;
 
-    std::int32_t left_at(std::int32_t value) const {
-        const auto found = left_readers_.find(value);
-        return found == left_readers_.end() ? 0 : found->second;
-    }
-
     bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }
 
     site site_of(const family& f, std::int32_t node) {
@@ -177,7 +172,8 @@ class plan_builder : drafter {
         if (!float_weights && info(weight).role != format_role::weight) return;
         left_over why{{node, reason::no_chain}, {}};
         const std::int32_t value = value_behind(view_, t.src[1]);
-        const bool few = left_at(value) < readers_together;
+        std::int32_t& left = left_readers_[value];
+        const bool few = left < readers_together;
         const std::int32_t from = few ? 0 : node;
         const std::int32_t most = few ? matcher::all_readers : readers_together;
         for (const family& f : known_.families) {
@@ -202,7 +198,7 @@ class plan_builder : drafter {
             }
             if (!why.what.found()) why = left_over{{node, reason::row_length}, {}};
         }
-        ++left_readers_[value];
+        ++left;
         why.what.node = node;
         draft_.leave(why.what, why.nearest);
     }

@@ -241,7 +241,7 @@ class group_trial : drafter {
         }
         judge_.agree(f.common, m);
         const bool row = m.quant_k == result.ne[0] ||
-                         (!tiled && m.whole_blocks &&
+                         (!tiled && m.whole_blocks() &&
                           stored_elements(format::q8_1, result.ne[0]) == result.ne[0]);
         if (!row || m.servable() == 0 || m.stream != view_.node(o.matmul).stream)
             return std::nullopt;

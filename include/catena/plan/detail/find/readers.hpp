@@ -86,7 +86,7 @@ class reader_judge {
         } else if (meets_own_input(r.node)) {
             leave({r.node, reason::meets_own_input});
         } else if (plain && !r.as_f32 && m.quant_k == 0) {
-            m.quantize_rows(view_.at(t.src[1]).ne[0]);
+            m.quant_k = view_.at(t.src[1]).ne[0];
         }
     }
 
