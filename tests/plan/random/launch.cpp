@@ -97,7 +97,7 @@ class row_launch {
                "experts that the row does not add up");
         demand(a_.bias == nullptr || c.stages.has(stage_kind::add_bias),
                "a bias that the row does not add");
-        demand(a_.residual == nullptr || c.stages.any(residual_stages),
+        demand(a_.residual == nullptr || c.stages.any(catena::residual_stages),
                "a residual that the row does not add");
         demand(a_.next_weight == nullptr || c.stages.has(stage_kind::next_norm),
                "a second norm that the row does not make");
