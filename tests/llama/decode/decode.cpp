@@ -4,10 +4,12 @@
 #include "device.hpp"
 #include "routes.hpp"
 
+#include "catena/instances/sm_90.hpp"
 #include "catena_test/catch.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -58,6 +60,14 @@ situation all_experts() {
     return s;
 }
 
+std::string names_of_chains() {
+    std::string out;
+    const catena::table t = catena::instances::sm_90();
+    for (int i = 0; i < t.chain_count; ++i)
+        out += (out.empty() ? "" : ",") + std::string(t.chains[i].name);
+    return out;
+}
+
 /// The sums of squares of what matmuls read, by the name of the weight, as llama-imatrix has them.
 using importance = std::map<std::string, double>;
 
@@ -88,6 +98,17 @@ TEST_CASE("libllama decodes mixtures of experts") {
         is_right(t);
     }
     SECTION("all experts") { is_right({family, all_experts()}); }
+}
+
+TEST_CASE("What no chain takes has the bits of ggml") {
+    const auto family = GENERATE(as<std::string>(), "llama", "qwen3moe");
+    const auto of_ggml = answers(family + ".gguf", {}, {});
+    setenv("CATENA_CHAINS_OFF", names_of_chains().c_str(), 1);
+    reset_work();
+    CHECK(answers(family + ".gguf", {sm_90_device()}, {}) == of_ggml);
+    CHECK(work().walks > 0);
+    CHECK(work().launches.at(0) == 0);
+    unsetenv("CATENA_CHAINS_OFF");
 }
 
 TEST_CASE("libllama decodes with flash attention and with a quantized cache") {

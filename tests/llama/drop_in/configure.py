@@ -31,7 +31,7 @@ class Configure(unittest.TestCase):
         given.setdefault("LLAMA_BIN", self.root / "bin" if (self.root / "bin").is_dir() else self.binaries())
         if NVCC:
             given["CMAKE_CUDA_COMPILER"] = NVCC[0]
-        return subprocess.run(["cmake", "-S", PROJECT, "-B", self.build,
+        return subprocess.run(["cmake", "-G", "Unix Makefiles", "-S", PROJECT, "-B", self.build,
                                *[f"-D{name}={value}" for name, value in given.items()]],
                               capture_output=True, text=True)
 
@@ -92,6 +92,9 @@ class Configure(unittest.TestCase):
         self.assertIn("CATENA_GGML_VERSION", commands["score.cpp"])
         self.assertIn("-DGGML_BACKEND_DL", commands["score.cpp"])
         self.assertNotIn("ggml-cpu.cpp", commands)
+        linked = next(self.build.rglob("ggml-cuda.dir/link.txt")).read_text()
+        for words in "libggml-cuda-catena.so", "-Wl,-z,nodelete", '-rpath,"\\$ORIGIN:':
+            self.assertIn(words, linked)
 
         # What is there stays, so that a build that was cut goes on, and what another version had goes.
         copied = contents_and_times(self.build / "llama.cpp")
