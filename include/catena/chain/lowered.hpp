@@ -120,6 +120,7 @@ constexpr const epilogue_part_info& info(epilogue_part p) {
 constexpr const char* name(epilogue_part p) { return info(p).name; }
 
 static_assert(epilogue_part_count <= 16, "one bit for each part");
+/// A set of parts. Since parts have one order, a set is also a sequence.
 using epilogue_set = enum_set<epilogue_part, std::uint16_t>;
 inline constexpr epilogue_set all_epilogue_parts{(1u << epilogue_part_count) - 1};
 

@@ -57,6 +57,7 @@ constexpr const char* name(stage_kind kind) {
 }
 
 static_assert(stage_kind_count <= 32, "one bit for each stage");
+/// A set of stages. Since stages have one order, a set is also a sequence.
 using stage_set = enum_set<stage_kind, std::uint32_t>;
 
 CATENA_FN constexpr stage_set operator|(stage_kind a, stage_kind b) { return stage_set::of(a) | b; }

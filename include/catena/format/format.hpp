@@ -171,6 +171,7 @@ constexpr std::int64_t scale_bytes(format f, std::int64_t k) {
 }
 
 static_assert(format_count <= 64, "one bit for each format");
+/// A set of formats, in their order.
 using format_set = enum_set<format, std::uint64_t>;
 
 }  // namespace CATENA_NAMESPACE
