@@ -48,7 +48,7 @@ struct cost_constants {
 /// The constants of a launch whose columns come from memory, as in the tuner's chain of copies,
 /// where inputs rotate through four times the size of L2. In a decode step the launch before has
 /// just written them. The few blocks of a router go over them together, and each step waits for
-/// memory: the same kernel takes 15.9 us in the chain and 9.7 us in decode steps of an H100.
+/// memory: that of gpt-oss-20b takes 23.9 us in the chain and 14.9 us in decode steps of an H100.
 constexpr cost_constants with_cold_columns(cost_constants c = {}) {
     c.float_step_us = 0.29;
     return c;
