@@ -95,6 +95,69 @@ TEST_CASE("Warps that share a row take the time of the one with the most pieces"
     CHECK(code_us(r, 8192, rows, 1) == Approx(4 * (2 * 1000 + 500) / 1980.0 * spare).epsilon(0.1));
 }
 
+TEST_CASE("Slices of a team's last turn take the time of the busiest scheduler", "[cost]") {
+    row r = counted({8000, 1, 1, 1});
+    matvec_policy& p = r.policy.matvec();
+    p.rows = 16, p.columns = 8, p.product = inner_product::mma, p.slices = 4;
+    const int rows = 132 * 16;  // a group for each block, one of which is on an SM
+    const double four = code_us(r, 4 * 1024, rows, 1);
+    CHECK(code_us(r, 1024, rows, 1) == Approx(four).epsilon(0.01));
+    CHECK(code_us(r, 5 * 1024, rows, 1) == Approx(2 * four).epsilon(0.01));
+    CHECK(code_us(r, 8 * 1024, rows, 1) == Approx(2 * four).epsilon(0.01));
+}
+
+TEST_CASE("Columns of f32 are on their way together where registers hold them", "[cost]") {
+    row r = row_of(matvec_of(format_set::of(format::f32)), how);
+    matvec_policy& n = r.policy.matvec();
+    n.columns = 4, n.product = inner_product::fma, n.activation = activation_source::global;
+    product_problem p = matvec_problem(2048, {{.type = format::f32, .rows = 32}}, 4);
+    p.needs.activation = format::f32;
+    const arch& a = *arch_named("sm_90");
+    const launch_shape shape = shape_of_launch(r, p, a, 1);
+    const cost_constants hot = code_alone(), cold = with_cold_columns(code_alone());
+    const auto us = [&](int registers, const cost_constants& c) {
+        r.registers = registers;
+        return predicted_us(r, p, a, shape, c);
+    };
+    const double steps = 2048 / 256;
+    CHECK(us(87, hot) - us(88, hot) == Approx(3 * steps * hot.float_step_us).epsilon(0.02));
+    CHECK(us(255, hot) == us(88, hot));
+    CHECK(us(88, cold) - us(88, hot) ==
+          Approx(steps * (cold.float_step_us - hot.float_step_us)).epsilon(0.02));
+    n.placement = norm_placement::passing;
+    CHECK(us(88, cold) == us(88, hot));
+}
+
+TEST_CASE("The columns of slots that are added up are copied as one", "[cost]") {
+    row r = counted({1, 100000, 1, 1});  // all else hides nothing
+    r.policy.matvec().copy = copy_method::async;
+    product_problem p =
+        matvec_problem(768, {{.type = format::q4_K, .rows = 2048, .experts = 128}}, 8);
+    p.expert = true, p.tokens = 1;
+    const arch& a = *arch_named("sm_90");
+    const auto copies = [&] {  // of a thread, one after the other
+        const launch_shape shape = shape_of_launch(r, p, a, 4);
+        cost_constants c = code_alone();
+        const double without = predicted_us(r, p, a, shape, c);
+        c.column_us = 1;
+        return predicted_us(r, p, a, shape, c) - without;
+    };
+    CHECK(copies() == Approx(1).epsilon(0.05));  // 1152 bytes by 128 threads
+    p.needs.epilogue = epilogue_set::of(epilogue_part::combine);
+    r.policy.matvec().min_blocks = 1;
+    CHECK(copies() == Approx(5).epsilon(0.05));  // 9216 bytes, not 8 times 1152
+}
+
+TEST_CASE("Results that are quantized take the time that a row step has for that", "[cost]") {
+    const row r = counted({100, 100, 0, 0});
+    const arch& a = *arch_named("sm_90");
+    product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 4096}});
+    const launch_shape shape = shape_of_launch(r, p, a, 4);
+    const double us = predicted_us(r, p, a, shape);
+    p.needs.epilogue = epilogue_set::of(epilogue_part::quantize);
+    CHECK(predicted_us(r, p, a, shape) == Approx(us + cost_constants{}.quantize_us));
+}
+
 TEST_CASE("A row that is not on record costs what is usual for its product", "[cost]") {
     const int rows = 132 * 4 * 8 * 16;
     const double groups = rows / 132.0, bytes = 4096.0 / 256 * 144;

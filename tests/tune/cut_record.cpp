@@ -92,10 +92,26 @@ step_time time_of(const plan& p, const step& s, const medians_by_name& medians) 
                                 shape_with_bands(r, s.what, sm_90, blocks_per_sm(r, s.what, sm_90),
                                                  s.band_rows))};
 }
-double time_of(const plan& p, const medians_by_name& medians) {
-    double us = 0;
-    for (const step& s : p.steps()) us += time_of(p, s, medians).us;
-    return us;
+/// What the steps of a plan take, and those of a plan without the record. A step that has a median
+/// in one of them alone is left out: a median beside a prediction would tell the error of the
+/// model.
+std::pair<double, double> times_of(const plan& p, const plan& before,
+                                   const medians_by_name& medians) {
+    std::map<std::pair<std::int32_t, std::uint64_t>, step_time> there;
+    double us = 0, us_before = 0;
+    for (const step& s : before.steps()) {
+        const step_time time = time_of(before, s, medians);
+        there[{s.launch_at, problem_key(s.what)}] = time;
+        us_before += time.us;
+    }
+    for (const step& s : p.steps()) {
+        const step_time time = time_of(p, s, medians);
+        us += time.us;
+        const auto same = there.find({s.launch_at, problem_key(s.what)});
+        if (same != there.end() && same->second.measured != time.measured)
+            us -= time.us, us_before -= same->second.us;
+    }
+    return {us, us_before};
 }
 
 /// A step: where it is launched, what it computes and the row's name.
@@ -147,7 +163,8 @@ TEST_CASE("A record of a part of the problems makes no plan of a given graph wor
         CHECK(p.counters().steps <= before.counters().steps);
         CHECK(p.counters().served >= before.counters().served);
         CHECK(p.counters().plain_rows <= before.counters().plain_rows);
-        CHECK(time_of(p, medians) <= time_of(before, medians) * (1 + 1e-9));
+        const auto [us, us_before] = times_of(p, before, medians);
+        CHECK(us <= us_before * (1 + 1e-9));
     }
     CHECK(measured > 0);
 }

@@ -65,7 +65,7 @@ TEST_CASE("The model foretells the launches that an H100 has timed", "[model]") 
         INFO(kind);
         CHECK(of(errors, kind).typical > 0.92);
         CHECK(of(errors, kind).typical < 1.08);
-        CHECK(of(errors, kind).deviation < 1.3);
+        CHECK(of(errors, kind).deviation < 1.2);
         CHECK(of(errors, kind).lost < 0.08);
     }
     CHECK(of(errors, "mxfp4").typical > 0.95);
@@ -77,12 +77,14 @@ TEST_CASE("The model foretells problems that its constants were not fitted to", 
     CHECK(of(errors, "mxfp4").typical > 0.94);
     CHECK(of(errors, "mxfp4").deviation < 1.25);
     // Blocks that share an SM have more warps today than when they were timed.
-    CHECK(of(errors, "experts").near < 1.17);
+    CHECK(of(errors, "experts").near < 1.16);
+    CHECK(of(errors, "2 to 8 columns").near < 1.17);
+    CHECK(of(errors, "routers, of float weights").deviation < 1.25);
     const model_error all = of(errors, "all");
     CHECK(all.typical > 0.95);
     CHECK(all.typical < 1.05);
     CHECK(all.deviation < 1.2);
-    CHECK(all.near < 1.16);
+    CHECK(all.near < 1.15);
     CHECK(all.lost < 0.05);
 }
 
@@ -93,6 +95,7 @@ TEST_CASE("The constants are those that a fit to the record gives, to a third", 
     CHECK(fitted.read_by_all_bytes == Approx(here.read_by_all_bytes).epsilon(0.3));
     CHECK(fitted.plain_slice_us == Approx(here.plain_slice_us).epsilon(0.3));
     CHECK(fitted.global_step_us == Approx(here.global_step_us).epsilon(0.3));
+    CHECK(fitted.float_step_us == Approx(with_cold_columns().float_step_us).epsilon(0.3));
     CHECK(fitted.quantize_us == Approx(here.quantize_us).epsilon(0.3));
     CHECK(fitted.gate_us == Approx(here.gate_us).epsilon(0.3));
 }
@@ -106,7 +109,7 @@ TEST_CASE("The model's steps of a walk come to what traces of an H100 have", "[m
         INFO(w.model << ", " << w.load);
         const double ratio = w.predicted_us / w.measured_us;
         CHECK(ratio > 0.91);
-        CHECK(ratio < 1.08);
+        CHECK(ratio < 1.07);
     }
     record.steps.front().instance = "matvec.q4_K.t1_r2_c1_q3.sm_90";
     CHECK_THROWS_WITH(walks_of(record, sm_90, recorded()),

@@ -70,6 +70,14 @@ constexpr std::int64_t columns_met(const product_problem& p) {
     return combined(p) ? 1 : block_columns(p);
 }
 
+/// Slices of a team that have no piece in its last turn, while others on their scheduler have: the
+/// warps of a team stand on the SM's four schedulers in turn, and the busiest one decides.
+constexpr double idle_slices(const matvec_policy& n, std::int64_t k) {
+    if (n.slices < 2) return 0;
+    const auto pieces = static_cast<double>(quotient(k + n.piece - 1, n.piece));
+    return units(pieces, sm_quarters) * sm_quarters - pieces;
+}
+
 /// What a warp goes through for one group of weight rows: what all warps of its team issue, and
 /// the cycles that one of them stalls.
 struct group_code {
@@ -84,8 +92,9 @@ constexpr group_code code_of_group(const row& r, const product_problem& p, std::
         const warp_code code = code_for_columns(r, p.member[i].type, columns_met(p));
         const double part = filled_rows(p, i, band) / has.rows;
         const int slices = warp_slices(n);
-        out.issues += part * (of_pieces(n, p.k, code.stage_issues, code.product_issues) +
-                              slices * code.result_issues);
+        out.issues +=
+            part * (of_pieces(n, p.k, code.stage_issues, code.product_issues) +
+                    idle_slices(n, p.k) * code.stage_issues + slices * code.result_issues);
         const double stalls = slices > 1
                                   ? has.turns * code.stage_cycles
                                   : of_pieces(n, p.k, code.stage_cycles, code.product_cycles);
@@ -149,9 +158,30 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
     const double read =
         ids + has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
     if (made || n.activation == activation_source::global) return read;
-    const double chunks = columns * units(column_bytes(n, p), 16 * warp_size * has.warps);
+    const double of_block = 16 * warp_size * has.warps;  // bytes that its threads ask for at once
+    // The columns of slots that are added up have no gaps: they are copied as one.
+    const bool as_one = combined(p) && n.product != inner_product::fma;
+    const double chunks = as_one ? units(columns * column_bytes(n, p), of_block)
+                                 : columns * units(column_bytes(n, p), of_block);
     return read + (n.copy == copy_method::bulk ? c.column_us + chunks * c.async_chunk_us
                                                : chunks * c.column_us);
+}
+
+/// What a warp waits for columns that it reads step by step, not from shared memory. They come one
+/// after the other, but those of f32 together if a thread has registers for all of them. Where the
+/// norm is made in passing, one block reads all of x at once, and the others find it in L2.
+constexpr double global_columns_us(const row& r, const product_problem& p, const arch& a,
+                                   const matvec_share& has, const cost_constants& c) {
+    const matvec_policy& n = r.policy.matvec();
+    if (n.activation != activation_source::global) return 0;
+    const auto met = static_cast<double>(columns_met(p));
+    const double steps =
+        has.groups *
+        units(static_cast<double>(p.k), static_cast<double>(product_values(n) * warp_slices(n)));
+    if (n.product != inner_product::fma || n.placement == norm_placement::passing)
+        return steps * met * c.global_step_us;
+    const bool together = registers_of(r, a) >= other_registers + float_registers * (n.rows + met);
+    return steps * (together ? 1 : met) * c.float_step_us;
 }
 
 /// The time of a warp after the columns have arrived: its own stalls and copies, and the
@@ -160,13 +190,9 @@ constexpr double warp_us(const row& r, const product_problem& p, const arch& a, 
                          const matvec_share& has, const cost_constants& c) {
     const matvec_policy& n = r.policy.matvec();
     const group_code code = code_of_group(r, p, band, has);
-    double own = has.groups * code.cycles * c.stalled / a.cycles_per_us + copies_us(n, p, has, c);
+    const double own = has.groups * code.cycles * c.stalled / a.cycles_per_us +
+                       copies_us(n, p, has, c) + global_columns_us(r, p, a, has, c);
     const auto met = static_cast<double>(columns_met(p));
-    if (n.activation == activation_source::global)
-        own += has.groups *
-               units(static_cast<double>(p.k),
-                     static_cast<double>(product_values(n) * warp_slices(n))) *
-               met * c.global_step_us;
     const double groups = has.rows * has.of_sm / n.rows;
     const double read = n.product == inner_product::mma ? mma_columns : met;
     const double cycles =
@@ -198,6 +224,11 @@ constexpr double slots_us(const product_problem& p, const arch& a) {
     return combined(p) ? (60 + 30 * static_cast<double>(slots_of(p))) / a.cycles_per_us : 0;
 }
 
+/// Results that are quantized wait for their neighbors, as those of a row step do.
+constexpr double quantized_us(const product_problem& p, const cost_constants& c) {
+    return p.needs.epilogue.has(epilogue_part::quantize) ? c.quantize_us : 0;
+}
+
 /// The time in which one block sorts all experts for later readers, while the others multiply.
 constexpr double sorted_us(const matvec_policy& n, const product_problem& p, double warps,
                            const cost_constants& c) {
@@ -220,7 +251,7 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
     const double all =
-        (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) +
+        (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) + quantized_us(p, c) +
         overlapped(way, has.weights / a.bytes_per_us - unfilled, c) * (1 + spare_share * spare);
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
     const double beside =
