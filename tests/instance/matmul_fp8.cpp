@@ -56,3 +56,13 @@ TEST_CASE(
         {made<tiles, in_clusters(one_group)>(), made<tiles, in_clusters(two_groups)>()});
     CHECK(order_of(one_group) != order_of(plain));
 }
+
+TEST_CASE("A block whose part of K begins where a scale goes on takes the next one in time") {
+    const instance on = made<tiles, in_clusters(one_group)>();
+    const matvec_case c{.what = "",
+                        .k = 7 * 128,  // parts of two groups of 128, scales of three
+                        .members = {{format::fp8_e4m3, 17}},
+                        .columns = 9,
+                        .cluster = 4};
+    check(on, c, run(on, c));
+}

@@ -59,7 +59,7 @@ inline std::int64_t row_stride(const matvec_case& c, format f) {
 
 /// Whose the scales of a member of fp8 are: each kind has its turn; some have none.
 inline fp8_scales scales_of(const matvec_case& c, const member_shape& m) {
-    return {static_cast<fp8_scaling>(m.rows % 3), m.rows, c.k};
+    return {static_cast<fp8_scaling>(m.rows % 3), m.rows, c.k, c.k / 128 % 2 == 0 ? 128 : 384};
 }
 
 inline bool has_scales(const member_shape& m) {
@@ -299,10 +299,12 @@ inline double rounded(format weights, double v) {
     return double{from_bits(to_tf32(x)).v};
 }
 
-inline chain::inputs rounded_weights(chain::inputs in) {
+/// The weights as tensor cores take them: decoded to bf16, or f32 rounded to tf32.
+inline chain::inputs with_weights_of(const instance& on, chain::inputs in) {
+    if (!decodes(on) && !rounds(on)) return in;
     for (chain::matrix& m : in.matrices)
         for (std::vector<double>* all : {&m.values, &m.up})
-            for (double& v : *all) v = rounded(format::bf16, v);
+            for (double& v : *all) v = rounded(decodes(on) ? format::bf16 : format::f32, v);
     return in;
 }
 

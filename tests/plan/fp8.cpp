@@ -1,6 +1,7 @@
 // Matmuls of fp8 weights: they name their scales, read f32 for few columns and fp8 for many.
 #include "cases.hpp"
 
+#include "catena/match/detail/weight_scale.hpp"
 #include "catena/plan/optimize.hpp"
 
 #include <cstdlib>
@@ -260,4 +261,15 @@ TEST_CASE("the workspace of fp8 is within its bound", "[plan][fp8]") {
         const std::int64_t bound = optimize(c.g.view()).workspace_bound;
         CHECK(plan_of_fp8(c.g).workspace_bytes() <= bound);
     }
+}
+
+TEST_CASE("squares of 128 may leave a rest of a row", "[plan][fp8]") {
+    graph_builder g;
+    const id w = g.weight(format::fp8_e4m3, {576, 300});
+    const auto shape = [&](catena_test::shape scales) {
+        return shape_of_scales(g[w], g[g.weight(format::f32, scales)]);
+    };
+    CHECK((shape({5, 3}).rows == 128 && shape({5, 3}).stride == 5));
+    CHECK(shape({4, 3}).rows == 0);
+    CHECK(shape({5, 2}).rows == 0);
 }

@@ -130,6 +130,14 @@ TEST_CASE("a router reads a norm that is made before it", "[plan][norm]") {
         c.g.share(c.g.matmul(format::f32, 8, c.mul), late);
         CHECK(why(planned_passing(c.g)) == reason::norm_split);
     }
+    SECTION("where what is quantized is read before the router's result has room") {
+        norm_case c;
+        c.g.matmul(format::q4_K, 64, c.mul);
+        const id late = c.g.input(format::f32, {8});
+        c.g.other({late});
+        c.g.share(c.g.matmul(format::f32, 8, c.mul), late);
+        CHECK(why(planned_passing(c.g)) == reason::norm_split);
+    }
     SECTION("where every number of columns must give the same bits") {
         options asked;
         asked.pick.same_bits = true;

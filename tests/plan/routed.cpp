@@ -139,6 +139,17 @@ TEST_CASE("a launch finds experts among as many as it has matrices", "[plan][rou
     CHECK_FALSE(more.routed(more.by_engine()));
 }
 
+TEST_CASE("a launch finds as many experts as are weighed", "[plan][routing]") {
+    routed_layer fewer;
+    for (const id t : {fewer.gate, fewer.up, fewer.glu, fewer.down}) fewer.g[t].ne[1] = 4;
+    const id four = fewer.first(fewer.sort, 4);
+    auto& nodes = fewer.g.nodes;
+    nodes.pop_back();
+    nodes.insert(nodes.begin() + fewer.g.position(fewer.gate), four);
+    for (const id t : {fewer.gate, fewer.up, fewer.down}) fewer.g[t].src[2] = four;
+    CHECK_FALSE(fewer.routed(fewer.by_engine()));
+}
+
 TEST_CASE("medians may say that a token is routed faster apart", "[plan][routing]") {
     routed_layer c;
     std::vector<measurement> medians;

@@ -125,7 +125,7 @@ class inside_fuser : drafter {
             if (!scope.holds(r)) continue;
             if (first == nullptr) first = &r;
             if (!known_.norms_inside.has(r.weight)) return no(reason::no_norm_inside);
-            if (r.expert || !one_launch(view_, *first, r)) return no(reason::norm_shared);
+            if (r.expert) return no(reason::norm_shared);
             const std::int32_t read = norm ? m.reads[operand::x].tensor : view_.node(r.node).src[1];
             const tensor& x = view_.at(read);
             const tensor& from = copied ? view_.at(m.reads[operand::gate].tensor) : x;
