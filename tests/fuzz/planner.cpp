@@ -6,6 +6,7 @@
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/match/op_name.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/planner.hpp"
 #include "catena/plan/verify.hpp"
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <vector>
 
 using namespace catena;
@@ -81,8 +83,7 @@ struct changed_view {
                 t.allocated = size();
                 break;
             case 3:
-                t.kind =
-                    static_cast<op>(choose.below(int{static_cast<int>(op::gated_delta_net)} + 1));
+                t.kind = op_spellings[choose.below(std::size(op_spellings))].kind;
                 break;
             case 4:
                 t.type = static_cast<format>(choose.below(format_count));

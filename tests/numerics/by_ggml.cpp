@@ -112,9 +112,17 @@ std::vector<float> routing_by_ggml(const std::vector<float>& x, int experts,
     const ggml_context_ptr in = context();
     ggml_tensor* const logits = rows_of(in.get(), x, experts);
     const std::int64_t tokens = logits->ne[1];
-    ggml_tensor* const scores = numbers.score == catena::scoring::sigmoid
-                                    ? ggml_sigmoid(in.get(), logits)
-                                    : ggml_soft_max(in.get(), logits);
+    const auto scored = [&] {
+        switch (numbers.score) {
+            case catena::scoring::sigmoid:
+                return ggml_sigmoid(in.get(), logits);
+            case catena::scoring::sqrt_softplus:
+                return ggml_sqrt(in.get(), ggml_softplus(in.get(), logits));
+            default:
+                return ggml_soft_max(in.get(), logits);
+        }
+    };
+    ggml_tensor* const scores = scored();
     ggml_tensor* const choice =
         bias.empty() ? scores : ggml_add(in.get(), scores, row_of(in.get(), bias));
     ggml_tensor* const chosen = ggml_argsort_top_k(in.get(), choice, numbers.chosen);

@@ -37,16 +37,18 @@ std::vector<double> head_limits(const head_case& c, const std::vector<double>& e
     return out;
 }
 
-/// The routers of Qwen3 (soft max) and of DeepSeek (sigmoid and a bias), without groups.
+/// The routers of Qwen3 (soft max) and of DeepSeek 3 (sigmoid) and 4 (sqrt(softplus)), these with a
+/// bias, without groups.
 route_case routing_of(kernel_task task, input of) {
     route_case c{.what = ""};
     c.experts = 128, c.tokens = 3;
     c.numbers.score = scoring::soft_max;
     c.numbers.normalized = true, c.numbers.least = 6.103515625e-5f, c.numbers.chosen = 8;
-    if (task == kernel_task::route_sigmoid) {
+    if (task == kernel_task::route_sigmoid)
         c.numbers.score = scoring::sigmoid, c.numbers.scale = 2.5f;
-        c.biased = true;
-    }
+    if (task == kernel_task::route_sqrt_softplus)
+        c.numbers.score = scoring::sqrt_softplus, c.numbers.scale = 1.5f;
+    c.biased = task != kernel_task::route_soft_max;
     c.x = values_of(of, c.experts, c.tokens);
     return c;
 }

@@ -27,7 +27,9 @@ std::vector<kernel_kind> kinds_of(const row_computation& row) {
     if (row.stages.has(stage_kind::l2_norm)) return {{kernel_task::l2_norm}};
     if (row.stages.has(stage_kind::rope)) return {{kernel_task::heads}};
     if (row.stages.has(stage_kind::choose))
-        return {{kernel_task::route_soft_max}, {kernel_task::route_sigmoid}};
+        return {{kernel_task::route_soft_max},
+                {kernel_task::route_sigmoid},
+                {kernel_task::route_sqrt_softplus}};
     if (row.stages.empty() && row.emits.has(format::q8_1)) return {{kernel_task::quantize}};
     return {};
 }
@@ -79,6 +81,8 @@ const char* name(kernel_task t) {
             return "routing by soft max";
         case kernel_task::route_sigmoid:
             return "routing by sigmoid";
+        case kernel_task::route_sqrt_softplus:
+            return "routing by sqrt(softplus)";
     }
     return "";
 }
@@ -127,6 +131,7 @@ measured measure(const kernel_kind& kind, const instance& on, input of) {
             return measure_heads(on, of);
         case kernel_task::route_soft_max:
         case kernel_task::route_sigmoid:
+        case kernel_task::route_sqrt_softplus:
             return measure_routing(kind, on, of);
         default:
             return measure_norm(kind, on, of);

@@ -25,7 +25,8 @@ enum class kernel_task {
     quantize,
     heads,           ///< a norm of each head, and its ROPE
     route_soft_max,  ///< the weights of the experts of a token
-    route_sigmoid
+    route_sigmoid,
+    route_sqrt_softplus
 };
 const char* name(kernel_task t);
 

@@ -6,6 +6,7 @@
 #include "catena/engine/json.hpp"
 #include "catena/match/detail/check.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/match/op_name.hpp"
 #include "catena/plan/step.hpp"
 #include "catena/plan/verify.hpp"
 #include "catena/runtime.hpp"
@@ -64,8 +65,8 @@ struct slice {
             [&] { t.ne[below(4)] = size(); },
             [&] { t.nb[below(4)] = size(); },
             [&] { t.allocated = size(); },
-            [&] { t.kind = static_cast<op>(below(static_cast<int>(op::gated_delta_net) + 1)); },
-            [&] { t.sub = static_cast<sub_op>(below(static_cast<int>(sub_op::swiglu_clamp) + 1)); },
+            [&] { t.kind = op_spellings[below(std::size(op_spellings))].kind; },
+            [&] { t.sub = sub_op_spellings[below(std::size(sub_op_spellings))].kind; },
             [&] { t.type = static_cast<format>(below(format_count)); },
             [&] { t.src[below(3)] = index_or_none(); },
             [&] { t.src[below(3)] = no_tensor; },
