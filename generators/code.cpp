@@ -65,7 +65,14 @@ std::string fields(const row_computation& c) {
     return out.flag("own", c.own).text();
 }
 
+/// As the functions of catena/instances/rows.hpp make it, or with all its fields.
 std::string fields(const product_computation& c) {
+    const std::string weights = formats_part(c.weights);
+    const bool tiles = c.kind == skeleton::matmul;
+    const auto usual = tiles ? instances::matmul : instances::matvec;
+    if (c == usual(c.activation, weights))
+        return std::string(name(c.kind)) + "(format::" + name(c.activation) + ", " +
+               quoted(weights) + ")";
     braces out;
     out.field("kind", "skeleton::" + std::string(name(c.kind)));
     if (!c.stages.empty()) out.field("stages", code(c.stages));

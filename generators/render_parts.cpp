@@ -52,9 +52,14 @@ rendered_file computations_header(const std::vector<instance_set>& sets, const n
         "// What the rows of every instance set compute, by the names that the rows use.\n"
         "#pragma once\n\n#include \"catena/instances/rows.hpp\"\n\n" +
         opened(names, "::computations");
-    for (const computation& c : all)
-        out += std::string("inline constexpr ") + (c.kind() == skeleton::row ? "row" : "product") +
-               "_computation " + computation_name(c) + " =\n    " + code(c) + ";\n";
+    for (const computation& c : all) {
+        const std::string value = code(c);
+        const std::string type = c.kind() == skeleton::row ? "row" : "product";
+        out += value[0] == '{'
+                   ? "inline constexpr " + type + "_computation " + computation_name(c) +
+                         " =\n    " + value + ";\n"
+                   : "inline constexpr auto " + computation_name(c) + " = " + value + ";\n";
+    }
     return {"include/" + names.headers + "computations.hpp",
             out + "\n}  // namespace " + space + "\n"};
 }

@@ -1,3 +1,5 @@
+#include "has_encoder.hpp"
+
 #include "catena/format/codec.hpp"
 #include "catena/format/random.hpp"
 #include "catena_test/catch.hpp"
@@ -7,6 +9,7 @@
 
 using namespace catena;
 using Catch::Matchers::Contains;
+using catena_test::has_encoder;
 
 namespace {
 

@@ -2,6 +2,8 @@
 // blocks; without the first two files where it has no encoder:
 //   <name>.values   random f32 values          <name>.encoded  their blocks, by our encoder
 //   <name>.blocks   encoded and random blocks  <name>.decoded  their f32 values, by our decoder
+#include "has_encoder.hpp"
+
 #include "catena/format/random.hpp"
 
 #include <cstdio>
@@ -64,7 +66,7 @@ int main(int argc, char** argv) try {
         if (info(f).role == format_role::activation || f == format::f32 || !has_codec(f)) continue;
         const std::string stem = std::string(argv[1]) + "/" + name(f);
         std::vector<std::byte> encoded(static_cast<std::size_t>(row_bytes(f, elements)));
-        if (has_encoder(f)) {
+        if (catena_test::has_encoder(f)) {
             const std::vector<float> values = some_values(7);
             encode_row(f, values, encoded);
             write(stem + ".values", values);

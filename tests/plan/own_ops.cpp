@@ -230,6 +230,24 @@ TEST_CASE("an order for own ops keeps them behind their matrices, within the bou
     CHECK(slots.of(c.tangent, 256, 0).until == 6);
 }
 
+TEST_CASE("all that may follow a matmul in its launch moves with it", "[own]") {
+    graph_builder g;
+    const id x = g.scaled_norm(g.input(format::f32, {512, 1}));
+    const id a = g.matmul(format::q4_K, 256, x);
+    g.other({a});
+    id last = g.matmul(format::q4_K, 256, x);
+    const int first = g.position(last);
+    last = g.scale(last, 2);
+    last = g.add(last, g.weight(format::f32, {256}));
+    last = g.unary(last, sub_op::relu);
+    last = g.same_shape(op::sqr, last, {last});
+    last = g.same_shape(op::clamp, last, {last});
+    last = g.add(last, g.input(format::f32, {256, 1}));
+    REQUIRE(g.position(last) - first == max_followers);
+    const ordering o = optimize(g.view(), &ops);
+    CHECK(o.order.back() == g.position(a) + 1);
+}
+
 TEST_CASE("tables with different own ops cannot be joined, others can", "[own]") {
     const table own = own_table();
     table other = own;

@@ -50,7 +50,7 @@ constexpr void set_text(char (&to)[Size], const char* text) {
     while (i < Size) to[i++] = '\0';
 }
 
-/// The limits that all compute capabilities of the registry have.
+/// The limits and the instructions that compute capabilities of the registry have alike.
 constexpr arch limits_of(const char* name, int compute_capability) {
     arch a{};
     a.name = name;
@@ -58,6 +58,8 @@ constexpr arch limits_of(const char* name, int compute_capability) {
     a.max_threads_per_block = 1024;
     a.registers_per_sm = 65536;
     a.max_registers_per_thread = 255;
+    a.async_copy = compute_capability >= 80;
+    a.bulk_copy = a.dependent_launch = compute_capability >= 90;
     return a;
 }
 
@@ -83,7 +85,6 @@ constexpr arch sm_80() {
     a.max_blocks_per_sm = 32;
     a.shared_per_sm = 167936;
     a.shared_per_block = 166912;
-    a.async_copy = true;
     set_text(a.gpu, "A100 SXM");
     a.sms = 108;
     a.bytes_per_us = 2039e3;
@@ -98,7 +99,6 @@ constexpr arch sm_86() {
     a.max_blocks_per_sm = 16;
     a.shared_per_sm = 102400;
     a.shared_per_block = 101376;
-    a.async_copy = true;
     set_text(a.gpu, "RTX 3090");
     a.sms = 82;
     a.bytes_per_us = 936e3;
@@ -113,7 +113,6 @@ constexpr arch sm_89() {
     a.max_blocks_per_sm = 24;
     a.shared_per_sm = 102400;
     a.shared_per_block = 101376;
-    a.async_copy = true;
     set_text(a.gpu, "RTX 4090");
     a.sms = 128;
     a.bytes_per_us = 1008e3;
@@ -128,9 +127,6 @@ constexpr arch sm_90() {
     a.max_blocks_per_sm = 32;
     a.shared_per_sm = 233472;
     a.shared_per_block = 232448;
-    a.async_copy = true;
-    a.bulk_copy = true;
-    a.dependent_launch = true;
     a.wgmma = true;
     a.cluster_blocks = 8;
     set_text(a.gpu, "H100 SXM");
@@ -147,9 +143,6 @@ constexpr arch sm_100() {
     a.max_blocks_per_sm = 32;
     a.shared_per_sm = 233472;
     a.shared_per_block = 232448;
-    a.async_copy = true;
-    a.bulk_copy = true;
-    a.dependent_launch = true;
     a.cluster_blocks = 8;
     set_text(a.gpu, "B200");
     a.sms = 148;
@@ -165,9 +158,6 @@ constexpr arch sm_120() {
     a.max_blocks_per_sm = 24;
     a.shared_per_sm = 102400;
     a.shared_per_block = 101376;
-    a.async_copy = true;
-    a.bulk_copy = true;
-    a.dependent_launch = true;
     set_text(a.gpu, "RTX 5090");
     a.sms = 170;
     a.bytes_per_us = 1792e3;

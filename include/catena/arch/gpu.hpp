@@ -8,8 +8,7 @@
 #include "catena/arch/arch.hpp"
 #include "catena/arch/served.hpp"
 
-#include <cstddef>
-#include <cstdint>
+#include <type_traits>
 
 namespace CATENA_NAMESPACE {
 
@@ -29,42 +28,24 @@ struct gpu_figures {
 /// What stands in an entry of the registry, each figure with its name.
 namespace detail::figure {
 
-struct sms {
-    int is;
+template <auto Field>
+struct named {
+    std::remove_reference_t<decltype(gpu_figures{}.*Field)> is;
 };
-struct l2_mib {
-    double is;
-};
-struct peak_bytes_per_us {
-    double is;
-};
-struct cycles_per_us {
-    double is;
-};
-struct source {
-    const char* is;
-};
-struct assumed {
-    const char* is;
-};
-struct compute_capability {
-    int is;
-};
+using sms = named<&gpu_figures::sms>;
+using l2_mib = named<&gpu_figures::l2_mib>;
+using peak_bytes_per_us = named<&gpu_figures::peak_bytes_per_us>;
+using cycles_per_us = named<&gpu_figures::cycles_per_us>;
+using source = named<&gpu_figures::source>;
+using assumed = named<&gpu_figures::assumed>;
+using compute_capability = named<&gpu_figures::compute_capability>;
 
-constexpr void set(gpu_figures& g, sms f) { g.sms = f.is; }
-constexpr void set(gpu_figures& g, l2_mib f) { g.l2_mib = f.is; }
-constexpr void set(gpu_figures& g, peak_bytes_per_us f) { g.peak_bytes_per_us = f.is; }
-constexpr void set(gpu_figures& g, cycles_per_us f) { g.cycles_per_us = f.is; }
-constexpr void set(gpu_figures& g, source f) { g.source = f.is; }
-constexpr void set(gpu_figures& g, assumed f) { g.assumed = f.is; }
-constexpr void set(gpu_figures& g, compute_capability f) { g.compute_capability = f.is; }
-
-template <class... Figures>
-constexpr gpu_figures gpu(const char* name, const char* arch, Figures... figures) {
+template <auto... Fields>
+constexpr gpu_figures gpu(const char* name, const char* arch, named<Fields>... figures) {
     gpu_figures g{};
     g.name = name;
     g.arch = arch;
-    (set(g, figures), ...);
+    ((g.*Fields = figures.is), ...);
     return g;
 }
 

@@ -9,8 +9,6 @@
 #include <boost/hana/concat.hpp>
 #include <boost/hana/tuple.hpp>
 
-#include <type_traits>
-
 namespace CATENA_NAMESPACE::chain {
 
 namespace hana = boost::hana;

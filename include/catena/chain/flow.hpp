@@ -6,8 +6,6 @@
 #include "catena/chain/text.hpp"
 #include "catena/format/format.hpp"
 
-#include <cstdint>
-
 namespace CATENA_NAMESPACE::chain {
 
 struct flow {
@@ -56,14 +54,12 @@ inline constexpr flow refused{.refused = true};
 /// of stage, `stage_meaning` has `apply`: what it does in double.
 template <class T>
 concept chain_op = requires(text& out) {
-    requires T::is_op;
     T::lowered;
     T::spell(out);
 };
 
 /// The result of a factory of ops that has said a sentence, so that the chain adds no other.
 struct refused_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
     static constexpr void spell(text&) {}
     template <flow Before>

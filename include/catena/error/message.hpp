@@ -3,7 +3,6 @@
 
 #include "catena/error/status.hpp"
 
-#include <cstdint>
 #include <cstdio>
 
 namespace CATENA_NAMESPACE {

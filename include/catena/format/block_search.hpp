@@ -6,7 +6,6 @@
 #include "catena/format/rounding.hpp"
 #include "catena/format/scale_search.hpp"
 
-#include <cmath>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE {

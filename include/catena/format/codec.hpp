@@ -97,13 +97,6 @@ constexpr bool has_codec(format f) {
     return detail::with_codec(f, [](auto) {});
 }
 
-/// True when encode_row takes f.
-constexpr bool has_encoder(format f) {
-    bool found = false;
-    detail::with_codec(f, [&]<format F>(std::integral_constant<format, F>) { found = encodes<F>; });
-    return found;
-}
-
 /// Bytes of a stored row of `elements`: of an activation with its padding.
 constexpr std::int64_t stored_bytes(format f, std::int64_t elements) {
     return row_bytes(f, stored_elements(f, elements));

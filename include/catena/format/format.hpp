@@ -5,7 +5,6 @@
 #include "catena/bits.hpp"
 #include "catena/config.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE {

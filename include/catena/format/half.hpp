@@ -76,4 +76,16 @@ CATENA_FN float f32_from_bf16(std::uint16_t brain) {
     return f32_from_bits(f32_bits_from_bf16(brain));
 }
 
+/// A base of codecs whose blocks have one f16 scale d. Random blocks have d in [2^Exponent,
+/// 2^(Exponent + 1)), or of either sign.
+template <class Block, int Exponent, bool Signed = false>
+struct codec_with_d {
+    using block = Block;
+
+    static void bound(block* b) {
+        constexpr int kept = Signed ? 0x83ff : 0x3ff;
+        b->d = static_cast<std::uint16_t>((Exponent + 15) << 10 | (b->d & kept));
+    }
+};
+
 }  // namespace CATENA_NAMESPACE

@@ -16,14 +16,12 @@ struct block_iq1_s {
     std::uint8_t qs[32];  ///< low bits of the point, for each 8 values
     std::uint16_t qh[8];  ///< high three bits of four points, s, 1 for down; for each 32 values
 };
-static_assert(sizeof(block_iq1_s) == 50, "ggml's layout");
 
 struct block_iq1_m {
     std::uint8_t qs[32];      ///< low bits of the point, for each 8 values
     std::uint8_t qh[16];      ///< a nibble for each 8 values: high three bits, 1 for down
     std::uint16_t scales[4];  ///< four times s, then a nibble of d; for each 64 values
 };
-static_assert(sizeof(block_iq1_m) == 56, "ggml's layout");
 
 namespace detail {
 
@@ -39,9 +37,7 @@ void decode_iq1(std::uint32_t point, bool down, Real eighth, Real* out) {
 }  // namespace detail
 
 template <>
-struct codec<format::iq1_s> {
-    using block = block_iq1_s;
-
+struct codec<format::iq1_s> : codec_with_d<block_iq1_s, -9> {
     template <class Real>
     static void decode(const block* in, Real* out) {
         const Real d = f32_from_f16(in->d);
@@ -52,9 +48,6 @@ struct codec<format::iq1_s> {
                 high >> 15 != 0, d * static_cast<Real>(2 * s + 1) / 8, out + 8 * i);
         }
     }
-
-    /// d in [2^-9, 2^-8).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x1800 | (b->d & 0x3ff)); }
 };
 
 template <>

@@ -15,14 +15,12 @@ struct block_iq2_xxs {
     std::uint16_t d;       ///< f16
     std::uint16_t qs[32];  ///< four points of 8 bits, four signs of 7, s; for each 32 values
 };
-static_assert(sizeof(block_iq2_xxs) == 66, "ggml's layout");
 
 struct block_iq2_xs {
     std::uint16_t d;       ///< f16
     std::uint16_t qs[32];  ///< a point of 9 bits, signs of 7; for each 8 values
     std::uint8_t scales[8];
 };
-static_assert(sizeof(block_iq2_xs) == 74, "ggml's layout");
 
 struct block_iq2_s {
     std::uint16_t d;         ///< f16
@@ -31,7 +29,6 @@ struct block_iq2_s {
     std::uint8_t qh[8];      ///< high bit pairs of four points, for each 32 values
     std::uint8_t scales[8];
 };
-static_assert(sizeof(block_iq2_s) == 82, "ggml's layout");
 
 inline constexpr std::int8_t iq2_levels[3] = {8, 25, 43};
 
@@ -59,9 +56,7 @@ Real iq2_scale(std::uint16_t d, int s) {
 }  // namespace detail
 
 template <>
-struct codec<format::iq2_xxs> {
-    using block = block_iq2_xxs;
-
+struct codec<format::iq2_xxs> : codec_with_d<block_iq2_xxs, -12> {
     template <class Real>
     static void decode(const block* in, Real* out) {
         for (int i = 0; i < 32; ++i) {
@@ -73,15 +68,10 @@ struct codec<format::iq2_xxs> {
                 detail::iq2_scale<Real>(in->d, static_cast<int>(rest >> 28)), out + 8 * i);
         }
     }
-
-    /// d in [2^-12, 2^-11).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
 };
 
 template <>
-struct codec<format::iq2_xs> {
-    using block = block_iq2_xs;
-
+struct codec<format::iq2_xs> : codec_with_d<block_iq2_xs, -12> {
     template <class Real>
     static void decode(const block* in, Real* out) {
         for (int i = 0; i < 32; ++i) {
@@ -91,15 +81,10 @@ struct codec<format::iq2_xs> {
                                out + 8 * i);
         }
     }
-
-    /// d in [2^-12, 2^-11).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
 };
 
 template <>
-struct codec<format::iq2_s> {
-    using block = block_iq2_s;
-
+struct codec<format::iq2_s> : codec_with_d<block_iq2_s, -12> {
     template <class Real>
     static void decode(const block* in, Real* out) {
         for (int i = 0; i < 32; ++i) {
@@ -109,9 +94,6 @@ struct codec<format::iq2_s> {
                                detail::iq2_scale<Real>(in->d, s), out + 8 * i);
         }
     }
-
-    /// d in [2^-12, 2^-11).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -14,7 +14,6 @@ struct block_iq3_xxs {
     std::uint8_t qs[64];     ///< a point for each 4 values
     std::uint16_t rest[16];  ///< four times seven signs, s; two halves for each 32 values
 };
-static_assert(sizeof(block_iq3_xxs) == 98, "ggml's layout");
 
 struct block_iq3_s {
     std::uint16_t d;         ///< f16
@@ -23,7 +22,6 @@ struct block_iq3_s {
     std::uint8_t signs[32];  ///< eight signs, for each 8 values
     std::uint8_t scales[4];  ///< s, a nibble for each 32 values
 };
-static_assert(sizeof(block_iq3_s) == 110, "ggml's layout");
 
 namespace detail {
 
@@ -38,9 +36,7 @@ void decode_iq3(std::uint32_t point, std::uint32_t signs, Real scale, Real* out)
 }  // namespace detail
 
 template <>
-struct codec<format::iq3_xxs> {
-    using block = block_iq3_xxs;
-
+struct codec<format::iq3_xxs> : codec_with_d<block_iq3_xxs, -13> {
     template <class Real>
     static void decode(const block* in, Real* out) {
         const Real d = f32_from_f16(in->d);
@@ -52,15 +48,10 @@ struct codec<format::iq3_xxs> {
                                d * static_cast<Real>(2 * (rest >> 28) + 1) / 4, out + 4 * i);
         }
     }
-
-    /// d in [2^-13, 2^-12).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0800 | (b->d & 0x3ff)); }
 };
 
 template <>
-struct codec<format::iq3_s> {
-    using block = block_iq3_s;
-
+struct codec<format::iq3_s> : codec_with_d<block_iq3_s, -13> {
     template <class Real>
     static void decode(const block* in, Real* out) {
         const Real d = f32_from_f16(in->d);
@@ -72,9 +63,6 @@ struct codec<format::iq3_s> {
                                d * static_cast<Real>(2 * s + 1), out + 4 * i);
         }
     }
-
-    /// d in [2^-13, 2^-12).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0800 | (b->d & 0x3ff)); }
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -5,8 +5,8 @@
 
 #include "catena/format/block_search.hpp"
 #include "catena/format/format.hpp"
+#include "catena/format/half.hpp"
 
-#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 
@@ -16,7 +16,6 @@ struct block_iq4_nl {
     std::uint16_t d;  ///< f16
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_iq4_nl) == 18, "ggml's layout");
 
 struct block_iq4_xs {
     std::uint16_t d;           ///< f16
@@ -24,7 +23,6 @@ struct block_iq4_xs {
     std::uint8_t scales_l[4];  ///< nibble p: its low bits
     std::uint8_t qs[128];
 };
-static_assert(sizeof(block_iq4_xs) == 136, "ggml's layout");
 
 inline constexpr std::int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                1,    13,   25,  38,  53,  69,  89,  113};
@@ -92,9 +90,7 @@ void decode_iq4(const std::uint8_t* in, Real scale, Real* out) {
 }  // namespace detail
 
 template <>
-struct codec<format::iq4_nl> {
-    using block = block_iq4_nl;
-
+struct codec<format::iq4_nl> : codec_with_d<block_iq4_nl, -12, true> {
     /// Values must be finite.
     static void encode(const float* in, block* out) {
         out->d = f16_from_f32(detail::fit_iq4_scale(in));
@@ -105,9 +101,6 @@ struct codec<format::iq4_nl> {
     static void decode(const block* in, Real* out) {
         detail::decode_iq4<Real>(in->qs, f32_from_f16(in->d), out);
     }
-
-    /// d of either sign, its magnitude in [2^-12, 2^-11).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x83ff)); }
 };
 
 template <>

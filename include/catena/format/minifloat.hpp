@@ -80,9 +80,4 @@ CATENA_FN constexpr std::uint32_t f32_bits_from_e8m0(std::uint8_t code) {
     return code == 0 ? 0x400000u : std::uint32_t{code} << 23;
 }
 
-/// The code of a power of two, or of a NaN.
-CATENA_FN constexpr std::uint8_t e8m0_from_f32_bits(std::uint32_t bits) {
-    return static_cast<std::uint8_t>(bits >= 0x7f800000u ? e8m0_nan : bits >> 23);
-}
-
 }  // namespace CATENA_NAMESPACE

@@ -8,7 +8,6 @@
 #include "catena/format/minifloat.hpp"
 #include "catena/format/rounding.hpp"
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -18,13 +17,11 @@ struct block_mxfp4 {
     std::uint8_t e;  ///< e8m0
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_mxfp4) == 17, "ggml's layout");
 
 struct block_nvfp4 {
     std::uint8_t d[4];  ///< e4m3 without a sign
     std::uint8_t qs[32];
 };
-static_assert(sizeof(block_nvfp4) == 36, "ggml's layout");
 
 /// Twice the value of each e2m1, an integer. There is no -0.
 inline constexpr std::int8_t doubled_e2m1[16] = {0, 1,  2,  3,  4,  6,  8,  12,

@@ -18,24 +18,18 @@ struct codec<format::f32> {
     }
 };
 
-template <>
-struct codec<format::f16> {
+template <std::uint16_t (*Encode)(float), float (*Decode)(std::uint16_t)>
+struct codec_of_16_bits {
     using block = std::uint16_t;
-    static void encode(const float* in, block* out) { *out = f16_from_f32(*in); }
+    static void encode(const float* in, block* out) { *out = Encode(*in); }
     template <class Real>
     static void decode(const block* in, Real* out) {
-        *out = f32_from_f16(*in);
+        *out = Decode(*in);
     }
 };
-
 template <>
-struct codec<format::bf16> {
-    using block = std::uint16_t;
-    static void encode(const float* in, block* out) { *out = bf16_from_f32(*in); }
-    template <class Real>
-    static void decode(const block* in, Real* out) {
-        *out = f32_from_bf16(*in);
-    }
-};
+struct codec<format::f16> : codec_of_16_bits<f16_from_f32, f32_from_f16> {};
+template <>
+struct codec<format::bf16> : codec_of_16_bits<bf16_from_f32, f32_from_bf16> {};
 
 }  // namespace CATENA_NAMESPACE

@@ -16,18 +16,14 @@ struct block_q1_0 {
     std::uint16_t d;  ///< f16
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_q1_0) == 18, "ggml's layout");
 
 struct block_q2_0 {
     std::uint16_t d;  ///< f16
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_q2_0) == 18, "ggml's layout");
 
 template <>
-struct codec<format::q1_0> {
-    using block = block_q1_0;
-
+struct codec<format::q1_0> : codec_with_d<block_q1_0, -6> {
     /// Values must be finite. The bytes are those of ggml's reference quantizer, and the best there
     /// are: the mean magnitude is the scale of least error for signs.
     static void encode(const float* in, block* out) {
@@ -43,9 +39,6 @@ struct codec<format::q1_0> {
         const Real d = f32_from_f16(in->d);
         for (int i = 0; i < 128; ++i) out[i] = (in->qs[i / 8] >> i % 8 & 1) != 0 ? d : -d;
     }
-
-    /// d in [2^-6, 2^-5).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x2400 | (b->d & 0x3ff)); }
 };
 
 template <>

@@ -16,7 +16,6 @@ struct block_q2_K {
     std::uint16_t d;     ///< f16
     std::uint16_t dmin;  ///< f16
 };
-static_assert(sizeof(block_q2_K) == 84, "ggml's layout");
 
 template <>
 struct codec<format::q2_K> {

@@ -17,7 +17,6 @@ struct block_q3_K {
     std::uint8_t scales[12];
     std::uint16_t d;  ///< f16
 };
-static_assert(sizeof(block_q3_K) == 110, "ggml's layout");
 
 template <>
 struct codec<format::q3_K> {

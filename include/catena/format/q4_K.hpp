@@ -17,7 +17,6 @@ struct block_q4_K {
     std::uint8_t scales[12];
     std::uint8_t qs[128];
 };
-static_assert(sizeof(block_q4_K) == 144, "ggml's layout");
 
 struct block_q5_K {
     std::uint16_t d;     ///< f16
@@ -26,7 +25,6 @@ struct block_q5_K {
     std::uint8_t qh[32];
     std::uint8_t qs[128];
 };
-static_assert(sizeof(block_q5_K) == 176, "ggml's layout");
 
 /// Parts 0 to 3 have their scales in the low six bits of bytes 0 to 3 and their mins in those of
 /// bytes 4 to 7. Parts 4 to 7 have their low four bits in bytes 8 to 11 (scale below, min above)

@@ -16,21 +16,18 @@ struct block_q4_0 {
     std::uint16_t d;  ///< f16
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_q4_0) == 18, "ggml's layout");
 
 struct block_q4_1 {
     std::uint16_t d;  ///< f16
     std::uint16_t m;  ///< f16
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_q4_1) == 20, "ggml's layout");
 
 struct block_q5_0 {
     std::uint16_t d;  ///< f16
     std::uint8_t qh[4];
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_q5_0) == 22, "ggml's layout");
 
 struct block_q5_1 {
     std::uint16_t d;  ///< f16
@@ -38,7 +35,6 @@ struct block_q5_1 {
     std::uint8_t qh[4];
     std::uint8_t qs[16];
 };
-static_assert(sizeof(block_q5_1) == 24, "ggml's layout");
 
 namespace detail {
 

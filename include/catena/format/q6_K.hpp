@@ -17,7 +17,6 @@ struct block_q6_K {
     std::int8_t scales[16];
     std::uint16_t d;  ///< f16
 };
-static_assert(sizeof(block_q6_K) == 210, "ggml's layout");
 
 template <>
 struct codec<format::q6_K> {

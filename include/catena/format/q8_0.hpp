@@ -13,12 +13,9 @@ struct block_q8_0 {
     std::uint16_t d;  ///< f16
     std::int8_t qs[32];
 };
-static_assert(sizeof(block_q8_0) == 34, "ggml's layout");
 
 template <>
-struct codec<format::q8_0> {
-    using block = block_q8_0;
-
+struct codec<format::q8_0> : codec_with_d<block_q8_0, -12> {
     /// Values must be finite. The bytes are those of ggml's reference quantizer.
     static void encode(const float* in, block* out) {
         const float d = f32_from_bits(largest_magnitude({in, 32})) / 127.0f;
@@ -33,9 +30,6 @@ struct codec<format::q8_0> {
         const Real d = f32_from_f16(in->d);
         for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Real>(in->qs[i]);
     }
-
-    /// d in [2^-12, 2^-11).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
 };
 
 }  // namespace CATENA_NAMESPACE

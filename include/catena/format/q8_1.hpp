@@ -17,7 +17,6 @@ struct block_q8_1 {
     float d;
     std::int8_t qs[32];
 };
-static_assert(sizeof(block_q8_1) == 36, "no gaps");
 
 /// 32 values as every activation of int8 rounds them.
 struct quantized_32 {

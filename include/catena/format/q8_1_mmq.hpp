@@ -12,13 +12,11 @@ struct block_q8_1_mmq_d4 {
     float d[4];
     std::int8_t qs[128];
 };
-static_assert(sizeof(block_q8_1_mmq_d4) == 144, "ggml's layout");
 
 struct block_q8_1_mmq_ds4 {
     std::uint32_t ds[4];
     std::int8_t qs[128];
 };
-static_assert(sizeof(block_q8_1_mmq_ds4) == 144, "no gaps");
 
 /// The bits of a word of ds4 that hold the sum of 32 int8, at most 4096 in magnitude, in two's
 /// complement. The others hold d, rounded to 10 bits of mantissa, ties away from zero: a tf32.

@@ -5,8 +5,6 @@
 
 #include "catena/format/rounding.hpp"
 
-#include <cmath>
-
 namespace CATENA_NAMESPACE {
 
 struct scale_fit {

@@ -16,13 +16,11 @@ struct block_tq1_0 {
     std::uint8_t qs[52];  ///< the last four hold four values each
     std::uint16_t d;      ///< f16
 };
-static_assert(sizeof(block_tq1_0) == 54, "ggml's layout");
 
 struct block_tq2_0 {
     std::uint8_t qs[64];
     std::uint16_t d;  ///< f16
 };
-static_assert(sizeof(block_tq2_0) == 66, "ggml's layout");
 
 namespace detail {
 
@@ -56,9 +54,7 @@ CATENA_FN constexpr tq1_0_place place_in_tq1_0(int i) {
 }  // namespace detail
 
 template <>
-struct codec<format::tq1_0> {
-    using block = block_tq1_0;
-
+struct codec<format::tq1_0> : codec_with_d<block_tq1_0, -6> {
     /// Values must be finite. The bytes are those of ggml's reference quantizer.
     static void encode(const float* in, block* out) {
         constexpr int weights[5] = {81, 27, 9, 3, 1};
@@ -83,9 +79,6 @@ struct codec<format::tq1_0> {
             out[i] = d * static_cast<Real>((rest * 3 >> 8) - 1);
         }
     }
-
-    /// d in [2^-6, 2^-5).
-    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x2400 | (b->d & 0x3ff)); }
 };
 
 template <>

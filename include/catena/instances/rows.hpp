@@ -28,6 +28,18 @@ using executor_of = std::conditional_t<Own, exec::with_ops<Machine, Ops>, Machin
 /// The set that pick/name.hpp knows by this name. A name that it does not know does not compile.
 constexpr format_set formats(std::string_view name) { return formats_named(name).value(); }
 
+/// What most matvecs and matmuls compute: no norm and no routing, and all parts of an epilogue that
+/// they can have.
+constexpr product_computation matvec(format activation, std::string_view weights) {
+    return {.activation = activation, .weights = formats(weights), .epilogue = full_epilogue};
+}
+constexpr product_computation matmul(format activation, std::string_view weights) {
+    return {.kind = skeleton::matmul,
+            .activation = activation,
+            .weights = formats(weights),
+            .epilogue = tile_epilogue};
+}
+
 /// The instructions that a warp of a table row issues.
 inline constexpr warp_codes uncounted;
 constexpr warp_codes counted(const warp_code& first, const warp_code& second = {}) {

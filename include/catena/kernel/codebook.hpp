@@ -174,6 +174,23 @@ CATENA_FN void choose(X& x, const chosen_levels& c, int (&q)[2]) {
     q[1] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles >> 16));
 }
 
+/// Formats whose nibbles choose levels: those of a group lie `Bytes` behind those of the group
+/// before, and those of group 0 at byte `At` of the block.
+template <format F, table16 Table, summed_table Sums, int At, int Bytes>
+struct unpack_nibbles {
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        look_up_group<F, Table>(x, block, At + Bytes * group, first, q);
+    }
+
+    CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
+    template <class X>
+    CATENA_FN static void summands(X& x, const std::byte* block, int group,
+                                   int (&q)[2][group_words]) {
+        look_up_group_summands<F, Sums>(x, block, At + Bytes * group, q);
+    }
+};
+
 /// The eights of a codebook, and words made of them.
 template <format F>
 struct unpack_eights {

@@ -16,7 +16,6 @@
 #include "catena/kernel/row.hpp"
 
 #include <cstddef>
-#include <cstdint>
 
 namespace CATENA_NAMESPACE::kernel {
 

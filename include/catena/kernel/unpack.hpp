@@ -100,6 +100,13 @@ struct group_scales<Scales, false> {
     real scale[Scales];
 };
 
+/// `scales` and `mins` of a specialization of `unpack`, as its base.
+template <int Scales, bool Mins>
+struct with_scales {
+    static constexpr int scales = Scales;
+    static constexpr bool mins = Mins;
+};
+
 /// The scale of 16 values.
 struct integer_scale {
     int scale, rest;
@@ -229,6 +236,20 @@ template <class X>
 CATENA_FN real load_half(X& x, const std::byte* p) {
     return from_half(load_as<std::uint16_t>(x, p));
 }
+
+/// A base of formats whose groups have one scale and no min: the half at byte `At` of the block,
+/// over the factor by which words are too large.
+template <int At, int TooLarge = 1>
+struct with_half_scale : with_scales<1, false> {
+    template <class X>
+    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
+        const real d = load_half(x, block + At);
+        if constexpr (TooLarge == 1)
+            return {{d}};
+        else
+            return {{d * real{1.0f / TooLarge}}};
+    }
+};
 
 /// Byte `i` of a word as a number, less a constant: a float of 2^23 and the byte, less 2^23 and
 /// that.

@@ -10,43 +10,48 @@
 
 namespace CATENA_NAMESPACE {
 
+// name, ggml's spelling.
+#define CATENA_OPS(X)                                                                              \
+    X(none, "NONE")                                                                                \
+    X(add, "ADD")                                                                                  \
+    X(mul, "MUL")                                                                                  \
+    X(scale, "SCALE")                                                                              \
+    X(rms_norm, "RMS_NORM")                                                                        \
+    X(norm, "NORM")                                                                                \
+    X(mul_mat, "MUL_MAT")                                                                          \
+    X(mul_mat_id, "MUL_MAT_ID")                                                                    \
+    X(add_id, "ADD_ID")                                                                            \
+    X(glu, "GLU")                                                                                  \
+    X(unary, "UNARY")                                                                              \
+    X(reshape, "RESHAPE")                                                                          \
+    X(view, "VIEW")                                                                                \
+    X(permute, "PERMUTE")                                                                          \
+    X(transpose, "TRANSPOSE")                                                                      \
+    X(get_rows, "GET_ROWS")                                                                        \
+    X(set_rows, "SET_ROWS")                                                                        \
+    X(rope, "ROPE")                                                                                \
+    X(cpy, "CPY")                                                                                  \
+    X(cont, "CONT")                                                                                \
+    X(soft_max, "SOFT_MAX")                                                                        \
+    X(argsort, "ARGSORT")                                                                          \
+    X(flash_attn_ext, "FLASH_ATTN_EXT")                                                            \
+    X(sum_rows, "SUM_ROWS")                                                                        \
+    X(clamp, "CLAMP")                                                                              \
+    X(div, "DIV")                                                                                  \
+    X(concat, "CONCAT")                                                                            \
+    X(sqr, "SQR")                                                                                  \
+    X(ssm_conv, "SSM_CONV")                                                                        \
+    X(repeat, "REPEAT")                                                                            \
+    X(gated_delta_net, "GATED_DELTA_NET")                                                          \
+    X(fill, "FILL")                                                                                \
+    X(sqrt, "SQRT")
 /// The ops that some rule of Catena tells apart; every other op is `other` and is left to the
 /// engine.
 enum class op : std::uint8_t {
-    none,
     other,
-    add,
-    mul,
-    scale,
-    rms_norm,
-    norm,
-    mul_mat,
-    mul_mat_id,
-    add_id,
-    glu,
-    unary,
-    reshape,
-    view,
-    permute,
-    transpose,
-    get_rows,
-    set_rows,
-    rope,
-    cpy,
-    cont,
-    soft_max,
-    argsort,
-    flash_attn_ext,
-    sum_rows,
-    clamp,
-    div,
-    concat,
-    sqr,
-    ssm_conv,
-    repeat,
-    gated_delta_net,
-    fill,
-    sqrt
+#define CATENA_ENUMERATOR(name, spelling) name,
+    CATENA_OPS(CATENA_ENUMERATOR)
+#undef CATENA_ENUMERATOR
 };
 
 /// Does the op multiply by a matrix?
@@ -58,25 +63,30 @@ constexpr bool launches_nothing(op o) {
            o == op::transpose;
 }
 
+// name, ggml's spelling.
+#define CATENA_SUB_OPS(X)                                                                          \
+    X(none, "")                                                                                    \
+    X(silu, "SILU")                                                                                \
+    X(sigmoid, "SIGMOID")                                                                          \
+    X(gelu, "GELU")                                                                                \
+    X(gelu_erf, "GELU_ERF")                                                                        \
+    X(gelu_quick, "GELU_QUICK")                                                                    \
+    X(relu, "RELU")                                                                                \
+    X(swiglu, "SWIGLU")                                                                            \
+    X(geglu, "GEGLU")                                                                              \
+    X(geglu_erf, "GEGLU_ERF")                                                                      \
+    X(geglu_quick, "GEGLU_QUICK")                                                                  \
+    X(reglu, "REGLU")                                                                              \
+    X(swiglu_oai, "SWIGLU_OAI")                                                                    \
+    X(softplus, "SOFTPLUS")                                                                        \
+    X(tanh, "TANH")                                                                                \
+    X(swiglu_clamp, "SWIGLU_CLAMP")
 /// Which function an op::unary or op::glu has; every other one is `other`.
 enum class sub_op : std::uint8_t {
-    none,
     other,
-    silu,
-    sigmoid,
-    gelu,
-    gelu_erf,
-    gelu_quick,
-    relu,
-    swiglu,
-    geglu,
-    geglu_erf,
-    geglu_quick,
-    reglu,
-    swiglu_oai,
-    softplus,
-    tanh,
-    swiglu_clamp
+#define CATENA_ENUMERATOR(name, spelling) name,
+    CATENA_SUB_OPS(CATENA_ENUMERATOR)
+#undef CATENA_ENUMERATOR
 };
 
 /// Bits of tensor::flags, as in ggml.

@@ -31,19 +31,10 @@ constexpr int layout_number(format f) {
 constexpr format matmul_layout(format weight) {
     if (reads_f32(weight)) return format::f32;
     if (info(weight).role != format_role::weight) return format::unknown;
-    switch (weight) {
-        case format::q4_0:
-        case format::q4_1:
-        case format::q5_1:
-        case format::q4_K:
-        case format::q5_K:
-        case format::iq1_s:
-            return format::q8_1_mmq_ds4;
-        case format::fp8_e4m3:
-            return format::fp8_group;
-        default:
-            return format::q8_1_mmq_d4;
-    }
+    if (weight == format::fp8_e4m3) return format::fp8_group;
+    constexpr format_set with_sums = format_set::of(format::q4_0) | format::q4_1 | format::q5_1 |
+                                     format::q4_K | format::q5_K | format::iq1_s;
+    return with_sums.has(weight) ? format::q8_1_mmq_ds4 : format::q8_1_mmq_d4;
 }
 
 /// The layout of the activation that warpgroups multiply with such weights: f16 for f16 weights,

@@ -125,19 +125,19 @@ enum class reason : std::uint8_t {
 #undef CATENA_ENUMERATOR
 };
 
-inline constexpr const char* reason_names[] = {
-#define CATENA_NAME(name, sentence) #name,
-    CATENA_REASONS(CATENA_NAME)
-#undef CATENA_NAME
+/// An entry of a closed list.
+struct worded {
+    const char* name;
+    const char* sentence;
 };
 
-inline constexpr const char* reason_sentences[] = {
-#define CATENA_SENTENCE(name, sentence) sentence,
-    CATENA_REASONS(CATENA_SENTENCE)
-#undef CATENA_SENTENCE
+inline constexpr worded reason_words[] = {
+#define CATENA_WORDS(name, sentence) {#name, sentence},
+    CATENA_REASONS(CATENA_WORDS)
+#undef CATENA_WORDS
 };
 
-constexpr const char* name(reason r) { return reason_names[static_cast<int>(r)]; }
+constexpr const char* name(reason r) { return reason_words[static_cast<int>(r)].name; }
 
 /// A sentence with the places {have} and {need} filled in.
 inline std::string filled(const char* sentence, std::int64_t have, std::int64_t need) {
@@ -166,7 +166,7 @@ struct obstacle {
 };
 
 inline std::string sentence(const obstacle& f) {
-    return filled(reason_sentences[static_cast<int>(f.why)], f.have, f.need);
+    return filled(reason_words[static_cast<int>(f.why)].sentence, f.have, f.need);
 }
 
 }  // namespace CATENA_NAMESPACE

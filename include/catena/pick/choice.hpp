@@ -48,19 +48,13 @@ enum class limit : std::uint8_t {
 #undef CATENA_ENUMERATOR
 };
 
-inline constexpr const char* limit_names[] = {
-#define CATENA_NAME(name, sentence) #name,
-    CATENA_LIMITS(CATENA_NAME)
-#undef CATENA_NAME
+inline constexpr worded limit_words[] = {
+#define CATENA_WORDS(name, sentence) {#name, sentence},
+    CATENA_LIMITS(CATENA_WORDS)
+#undef CATENA_WORDS
 };
 
-inline constexpr const char* limit_sentences[] = {
-#define CATENA_SENTENCE(name, sentence) sentence,
-    CATENA_LIMITS(CATENA_SENTENCE)
-#undef CATENA_SENTENCE
-};
-
-constexpr const char* name(limit l) { return limit_names[static_cast<int>(l)]; }
+constexpr const char* name(limit l) { return limit_words[static_cast<int>(l)].name; }
 
 /// One row that was not picked.
 struct rejection {
@@ -71,7 +65,7 @@ struct rejection {
 
 /// The reason with its numbers.
 inline std::string sentence(const rejection& r) {
-    return filled(limit_sentences[static_cast<int>(r.why)], r.have, r.need);
+    return filled(limit_words[static_cast<int>(r.why)].sentence, r.have, r.need);
 }
 
 /// What a launch of a row for a problem looks like, and what it should take.

@@ -7,8 +7,6 @@
 #include "catena/pick/cost/matvec.hpp"
 #include "catena/pick/cost/row.hpp"
 
-#include <cstdint>
-
 namespace CATENA_NAMESPACE {
 
 /// Predicted time of one launch in a graph. The row must satisfy `constraint`. Its blocks are there

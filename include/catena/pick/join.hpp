@@ -19,12 +19,8 @@ class joined {
     /// Rows of the first table come first.
     joined(std::initializer_list<table> tables) {
         for (const table& t : tables) append(t);
-        std::stable_sort(
-            measured_.begin(), measured_.end(),
-            [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
-        std::stable_sort(
-            engine_.begin(), engine_.end(),
-            [](const engine_median& a, const engine_median& b) { return a.steps < b.steps; });
+        std::stable_sort(measured_.begin(), measured_.end());
+        std::stable_sort(engine_.begin(), engine_.end());
     }
     joined(const joined&) = delete;
     joined& operator=(const joined&) = delete;
@@ -34,19 +30,13 @@ class joined {
     table rows() const {
         table t = all_;
         if (!t.state.ok()) return t;
-        t.rows = rows_.data();
-        t.row_count = static_cast<int>(rows_.size());
-        t.chains = chains_.data();
-        t.chain_count = static_cast<int>(chains_.size());
+        detail::point_to(rows_, t.rows, t.row_count);
+        detail::point_to(chains_, t.chains, t.chain_count);
         t.kernels = t.launch == nullptr ? nullptr : kernels_.data();
-        t.measured = measured_.data();
-        t.measured_count = static_cast<int>(measured_.size());
-        t.engine = engine_.data();
-        t.engine_count = static_cast<int>(engine_.size());
-        t.verdicts = verdicts_.data();
-        t.verdict_count = static_cast<int>(verdicts_.size());
-        t.preferred = preferred_.data();
-        t.preferred_count = static_cast<int>(preferred_.size());
+        detail::point_to(measured_, t.measured, t.measured_count);
+        detail::point_to(engine_, t.engine, t.engine_count);
+        detail::point_to(verdicts_, t.verdicts, t.verdict_count);
+        detail::point_to(preferred_, t.preferred, t.preferred_count);
         return t;
     }
 

@@ -53,26 +53,16 @@ class measured_file {
         if (!read.ok()) clear();
         lines_ = static_cast<int>(measured_.size() + engine_.size() + verdicts_.size());
         add_problems_of(t);
-        std::stable_sort(engine_.begin(), engine_.end(),
-                         [](const auto& a, const auto& b) { return a.steps < b.steps; });
+        std::stable_sort(engine_.begin(), engine_.end());
         return read;
     }
 
     /// The table that was read for, with these medians over its own. Verdicts and the engine's
     /// medians take the place of all that it has.
     table over(table t) const {
-        if (!measured_.empty()) {
-            t.measured = measured_.data();
-            t.measured_count = static_cast<int>(measured_.size());
-        }
-        if (!engine_.empty()) {
-            t.engine = engine_.data();
-            t.engine_count = static_cast<int>(engine_.size());
-        }
-        if (!verdicts_.empty()) {
-            t.verdicts = verdicts_.data();
-            t.verdict_count = static_cast<int>(verdicts_.size());
-        }
+        if (!measured_.empty()) detail::point_to(measured_, t.measured, t.measured_count);
+        if (!engine_.empty()) detail::point_to(engine_, t.engine, t.engine_count);
+        if (!verdicts_.empty()) detail::point_to(verdicts_, t.verdicts, t.verdict_count);
         return t;
     }
 
@@ -98,15 +88,12 @@ class measured_file {
     /// Also the medians of problems that no line names, those of the table; all by problem.
     void add_problems_of(const table& t) {
         if (measured_.empty()) return;
-        std::stable_sort(measured_.begin(), measured_.end(), by_problem);
+        std::stable_sort(measured_.begin(), measured_.end());
         const std::vector<measurement> named = measured_;
         for (int i = 0; i < t.measured_count; ++i)
-            if (!std::binary_search(named.begin(), named.end(), t.measured[i], by_problem))
+            if (!std::binary_search(named.begin(), named.end(), t.measured[i]))
                 measured_.push_back(t.measured[i]);
-        std::stable_sort(measured_.begin(), measured_.end(), by_problem);
-    }
-    static bool by_problem(const measurement& a, const measurement& b) {
-        return a.problem < b.problem;
+        std::stable_sort(measured_.begin(), measured_.end());
     }
 
     status read_lines(std::istream& file, const char* path, const table& t) {

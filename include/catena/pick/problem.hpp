@@ -7,7 +7,6 @@
 #include "catena/kernel/layout.hpp"
 
 #include <cstdint>
-#include <initializer_list>
 
 namespace CATENA_NAMESPACE {
 

@@ -40,6 +40,17 @@ struct table {
     status state;  ///< reason why there is no table, if there is none
 };
 
+namespace detail {
+
+/// Makes an array of a table that of a vector.
+template <class Vector, class T>
+void point_to(const Vector& all, const T*& data, int& count) {
+    data = all.data();
+    count = static_cast<int>(all.size());
+}
+
+}  // namespace detail
+
 /// The table, or one without rows whose state says that these headers cannot read it.
 inline table readable(const table& t) {
     table none;

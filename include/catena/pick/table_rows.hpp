@@ -65,12 +65,19 @@ struct measurement {
     float spread = 0;           ///< half the distance of the quartiles, relative
 };
 
+constexpr bool operator<(const measurement& a, const measurement& b) {
+    return a.problem < b.problem;
+}
+
 /// What the engine's own kernels took for the work of some steps, and what those steps took, in
 /// turns of one run.
 struct engine_median {
     std::uint64_t steps = 0;  ///< sum of the steps' problem_keys
     float engine_us = 0, catena_us = 0;
 };
+constexpr bool operator<(const engine_median& a, const engine_median& b) {
+    return a.steps < b.steps;
+}
 
 /// Matmuls of experts with which whole models read prompts more slowly than with the engine's own.
 struct engine_verdict {

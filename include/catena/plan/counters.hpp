@@ -19,7 +19,7 @@
 
 namespace CATENA_NAMESPACE {
 
-inline constexpr int reason_count = sizeof(reason_names) / sizeof(reason_names[0]);
+inline constexpr int reason_count = sizeof(reason_words) / sizeof(worded);
 
 /// Matmuls are MUL_MATs and MUL_MAT_IDs with a quantized weight. A group is two or more of one kind
 /// that read the same activation.

@@ -34,7 +34,7 @@ inline std::string summary(const plan& p) {
     const char* before = "; left to the engine: ";
     for (int r = 0; r < reason_count; ++r) {
         if (c.left[r] == 0) continue;
-        out.append(before).append(number(c.left[r])).append(" ").append(reason_names[r]);
+        out.append(before).append(number(c.left[r])).append(" ").append(reason_words[r].name);
         before = ", ";
     }
     if (c.stand_in) out.append("; ").append(t.state.message);

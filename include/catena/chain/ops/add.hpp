@@ -10,7 +10,6 @@ namespace CATENA_NAMESPACE::chain {
 
 template <stage_kind Kind>
 struct add_stage {
-    static constexpr stage_kind kind = Kind;
     static constexpr bool per_row = Kind != stage_kind::add_bias;
 
     static void apply(evaluation& e, const stage& s) {
@@ -18,16 +17,15 @@ struct add_stage {
         expect_elements(name(s.reads), added, per_row ? e.in.k * e.in.rows : e.in.k);
         const std::vector<double>& factors = e.in[operand::factor];
         const double factor =
-            kind == stage_kind::join_residual && !factors.empty() ? factors[0] : 1;
+            Kind == stage_kind::join_residual && !factors.empty() ? factors[0] : 1;
         for (std::size_t i = 0; i < e.value.size(); ++i)
             e.value[i] = (e.value[i] + added[i % added.size()]) * factor;
-        e.at_sum = kind == stage_kind::add_residual;
+        e.at_sum = Kind == stage_kind::add_residual;
     }
 };
 
 template <operand Reads>
 struct add_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {.reads = Reads};
 
     static constexpr void spell(text& out) { out << "add(" << name(Reads) << ")"; }

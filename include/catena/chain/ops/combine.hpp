@@ -10,7 +10,6 @@
 namespace CATENA_NAMESPACE::chain {
 
 struct combine_op {
-    static constexpr bool is_op = true;
     static constexpr stage_kind kind = stage_kind::combine;
     static constexpr stage lowered = {.kind = kind};
 

@@ -23,7 +23,6 @@ struct emit_stage {
 
 template <format F>
 struct emit_op : emit_stage {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {.formats = format_set::of(F)};
 
     static constexpr void spell(text& out) { out << "emit<" << name(F) << ">"; }

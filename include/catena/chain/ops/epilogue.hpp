@@ -160,8 +160,6 @@ inline epilogue_set asked_parts(const matrix& m) {
 }
 
 struct epilogue_stage {
-    static constexpr stage_kind kind = stage_kind::epilogue;
-
     static void apply(evaluation& e, const stage&) {
         for (std::size_t i = 0; i < e.in.matrices.size(); ++i)
             finish(e, e.in.matrices[i], e.out.products[i], e.seconds[i]);
@@ -219,7 +217,6 @@ struct epilogue_stage {
 
 template <class... Parts>
 struct epilogue_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {.parts = (epilogue_set{} | ... | epilogue_part_of<Parts>)};
 
     static constexpr void spell(text& out) {

@@ -9,10 +9,7 @@
 
 namespace CATENA_NAMESPACE::chain {
 
-template <stage_kind Kind>
 struct glu_stage {
-    static constexpr stage_kind kind = Kind;
-
     static void apply(evaluation& e, const stage& s) {
         const bool alone = s.reads != operand::gate;
         const std::vector<double>& gate = alone ? e.value : e.in[operand::gate];
@@ -23,7 +20,6 @@ struct glu_stage {
 };
 
 struct glu_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {.reads = operand::gate};
 
     static constexpr void spell(text& out) { out << "glu"; }
@@ -41,7 +37,6 @@ struct glu_op {
 };
 
 struct act_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
 
     static constexpr void spell(text& out) { out << "act"; }
@@ -58,8 +53,8 @@ inline constexpr glu_op glu{};
 inline constexpr act_op act{};
 
 template <>
-struct stage_meaning<stage_kind::glu> : glu_stage<stage_kind::glu> {};
+struct stage_meaning<stage_kind::glu> : glu_stage {};
 template <>
-struct stage_meaning<stage_kind::gate> : glu_stage<stage_kind::gate> {};
+struct stage_meaning<stage_kind::gate> : glu_stage {};
 
 }  // namespace CATENA_NAMESPACE::chain

@@ -12,11 +12,9 @@ namespace CATENA_NAMESPACE::chain {
 
 template <stage_kind Kind>
 struct mul_stage {
-    static constexpr stage_kind kind = Kind;
-
     static void apply(evaluation& e, const stage& s) {
         const std::vector<double>& weight =
-            e.in[kind == stage_kind::mul_next_weight ? operand::next_weight : operand::weight];
+            e.in[Kind == stage_kind::mul_next_weight ? operand::next_weight : operand::weight];
         expect_elements(name(s.reads), weight, e.in.k);
         const double more = s.reads == operand::one_plus_weight ? 1 : 0;
         for (std::size_t i = 0; i < e.value.size(); ++i)
@@ -34,7 +32,6 @@ struct stage_meaning<stage_kind::scale> {
 
 template <operand Reads>
 struct mul_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {.reads = Reads};
 
     static constexpr void spell(text& out) { out << "mul(" << name(Reads) << ")"; }

@@ -7,7 +7,6 @@
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
 #include "catena/format/float_weights.hpp"
-#include "catena/format/rows.hpp"
 
 namespace CATENA_NAMESPACE::chain {
 
@@ -15,7 +14,6 @@ namespace CATENA_NAMESPACE::chain {
 /// mul_mat_id.
 template <stage_kind Kind>
 struct mul_mat_stage {
-    static constexpr stage_kind kind = Kind;
     static constexpr bool by_expert = Kind == stage_kind::mul_mat_id;
 
     static void apply(evaluation& e, const stage& s) {
@@ -85,7 +83,6 @@ struct mul_mat_stage {
 
 template <stage_kind Kind, format... Ws>
 struct mul_mat_op {
-    static constexpr bool is_op = true;
     static constexpr bool is_reader = true;
     static constexpr stage_kind kind = Kind;
     static constexpr int named = sizeof...(Ws);
@@ -164,7 +161,6 @@ constexpr format_set formats_of() {
 /// One or two stages: the dense readers, then the expert readers.
 template <class... Readers>
 struct group_op {
-    static constexpr bool is_op = true;
     static constexpr stage dense = {.kind = stage_kind::mul_mat,
                                     .formats = formats_of<stage_kind::mul_mat, Readers...>()};
     static constexpr stage expert = {.kind = stage_kind::mul_mat_id,

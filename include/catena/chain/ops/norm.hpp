@@ -16,7 +16,6 @@ namespace CATENA_NAMESPACE::chain {
 
 template <stage_kind Kind>
 struct norm_stage {
-    static constexpr stage_kind kind = Kind;
     static constexpr bool second = Kind == stage_kind::next_norm;
 
     static void apply(evaluation& e, const stage&) {
@@ -30,14 +29,14 @@ struct norm_stage {
         const auto k = static_cast<std::size_t>(e.in.k);
         for (std::size_t at = 0; at < e.value.size(); at += k) {
             const auto row = std::span(e.value).subspan(at, k);
-            if (kind == stage_kind::layer_norm) {
+            if (Kind == stage_kind::layer_norm) {
                 double mean = 0;
                 for (const double v : row) mean += v / static_cast<double>(k);
                 for (double& v : row) v -= mean;
             }
             double squares = 0;
             for (const double v : row) squares += v * v;
-            const double length = kind == stage_kind::l2_norm
+            const double length = Kind == stage_kind::l2_norm
                                       ? std::max(std::sqrt(squares), eps)
                                       : std::sqrt(squares / static_cast<double>(k) + eps);
             for (double& v : row) v *= scale / length;
@@ -47,7 +46,6 @@ struct norm_stage {
 
 template <stage_kind Kind>
 struct norm_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
 
     static constexpr void spell(text& out) { out << name(Kind); }

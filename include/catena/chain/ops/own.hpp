@@ -9,7 +9,6 @@
 namespace CATENA_NAMESPACE::chain {
 
 struct own_stage {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
 
     static constexpr void spell(text& out) { out << "own"; }

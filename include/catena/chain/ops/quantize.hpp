@@ -21,7 +21,6 @@ struct quantize_stage {
 
 template <format... Fs>
 struct quantize_op : quantize_stage {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {.formats = (format_set{} | ... | Fs)};
 
     static constexpr void spell(text& out) {

@@ -27,7 +27,6 @@ inline double angle_of(const inputs& in, std::int64_t token, std::int64_t tokens
 }
 
 struct rope_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
     static constexpr stage_kind kind = stage_kind::rope;
 

@@ -59,7 +59,6 @@ inline void keep_best_groups(const routing_numbers& n, std::vector<double>& choi
 }
 
 struct score_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
     static constexpr stage_kind kind = stage_kind::score;
 
@@ -85,7 +84,6 @@ struct score_op {
 };
 
 struct choose_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
     static constexpr stage_kind kind = stage_kind::choose;
 
@@ -130,7 +128,6 @@ struct choose_op {
 };
 
 struct weigh_op {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {};
     static constexpr stage_kind kind = stage_kind::weigh;
 

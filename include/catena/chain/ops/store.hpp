@@ -27,7 +27,6 @@ struct store_stage {
 
 template <format... Fs>
 struct store_op : store_stage {
-    static constexpr bool is_op = true;
     static constexpr stage lowered = {.formats = (format_set{} | ... | Fs)};
 
     static constexpr void spell(text& out) {

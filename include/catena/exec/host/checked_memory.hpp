@@ -112,24 +112,19 @@ class checked_memory {
             case verdict::fine:
                 return;
             case verdict::uninitialized:
-                stop_for(fault::uninitialized, "which nobody has written: write it first");
-                return;
+                return stop_for(fault::uninitialized, "which nobody has written: write it first");
             case verdict::no_array:
-                stop_for(fault::out_of_bounds,
-                         "outside the array: check the index against its size");
-                return;
+                return stop_for(fault::out_of_bounds,
+                                "outside the array: check the index against its size");
             case verdict::in_flight:
-                stop_for(fault::stream,
-                         "which a stream copy still brings: wait for its stage first");
-                return;
+                return stop_for(fault::stream,
+                                "which a stream copy still brings: wait for its stage first");
             case verdict::races_with_write:
-                stop_for(fault::race,
-                         "which " + party(t, found.other) + " also writes" + remedy(of_others));
-                return;
+                return stop_for(fault::race, "which " + party(t, found.other) + " also writes" +
+                                                 remedy(of_others));
             case verdict::races_with_read:
-                stop_for(fault::race, "which " + party(t, found.other) + " also reads" +
-                                          remedy(of_others || by_many));
-                return;
+                return stop_for(fault::race, "which " + party(t, found.other) + " also reads" +
+                                                 remedy(of_others || by_many));
         }
     }
 

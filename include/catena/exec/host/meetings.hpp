@@ -81,7 +81,7 @@ class thread_meetings {
             report_.stop(
                 t, fault::body, at,
                 "shuffles by mask " + std::to_string(mask) + ": a mask lies between 1 and 31");
-        return exchange(t, meeting::shuffle, mask, value, lane_of(t) ^ mask, at);
+        return exchange(t, meeting::shuffle, mask, value, t.lane() ^ mask, at);
     }
 
     std::uint32_t shuffle(thread& t, std::uint32_t value, int from, site at) {
@@ -95,18 +95,18 @@ class thread_meetings {
     template <int Steps>
     void mma(thread& t, int (&d)[4], const unsigned* a, const unsigned* b, site at) {
         auto& operands = operands_of_round(t);
-        operands.put<Steps>(lane_of(t), a, b);
+        operands.put<Steps>(t.lane(), a, b);
         meet(t, meeting::mma, 16 * Steps, at);
-        operands.add_product<Steps>(lane_of(t), d);
+        operands.add_product<Steps>(t.lane(), d);
     }
 
     /// An mma of floats, with 32 bytes of K.
     template <format F>
     void mma_of(thread& t, real (&d)[4], const unsigned* a, const unsigned* b, site at) {
         auto& operands = operands_of_round(t);
-        operands.put<2>(lane_of(t), a, b);
+        operands.put<2>(t.lane(), a, b);
         meet(t, meeting::mma, mma_detail(F), at);
-        operands.add_product_of<F>(lane_of(t), d);
+        operands.add_product_of<F>(t.lane(), d);
     }
 
     /// Which of its two buffers t's warp uses for its next exchange.
@@ -144,12 +144,10 @@ class thread_meetings {
     }
 
   private:
-    static int lane_of(const thread& t) { return t.id % scheduler::warp_lanes; }
-
     std::uint32_t exchange(thread& t, meeting what, int detail, std::uint32_t value, int from,
                            site at) {
         auto& values = threads_.warp_of(t).values[half_of_round(t)];
-        values[lane_of(t)] = value;
+        values[t.lane()] = value;
         meet(t, what, detail, at);
         return values[from];
     }

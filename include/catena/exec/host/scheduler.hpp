@@ -47,6 +47,8 @@ struct thread : fiber {
     int wgmma_groups = 0;      ///< committed groups
     std::size_t wgmma_calls = 0;
     std::vector<pending_sums> pending;
+
+    int lane() const { return id % 32; }
 };
 
 inline std::string spell(meeting what, int detail) {

@@ -5,7 +5,6 @@
 #include "catena/exec/host/shadow.hpp"
 #include "catena/exec/operand.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>

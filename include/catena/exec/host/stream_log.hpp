@@ -112,17 +112,9 @@ class stream_log {
     };
 
     static const char* spell(state s) {
-        switch (s) {
-            case state::free:
-                return "empty";
-            case state::filling:
-                return "not committed";
-            case state::committed:
-                return "committed and not waited for";
-            case state::arrived:
-                return "not released";
-        }
-        return "";
+        static constexpr const char* words[] = {"empty", "not committed",
+                                                "committed and not waited for", "not released"};
+        return words[static_cast<int>(s)];
     }
     bool valid(int stage) const {
         return stage >= 0 && static_cast<std::size_t>(stage) < stages_.size();

@@ -35,14 +35,14 @@ class weight_streams {
 
     void call(thread& t, stream_log& log, const stream_call& call, site at) {
         std::string problem;
-        const bool first = log.first_to_call(lane_of(t), call, problem);
+        const bool first = log.first_to_call(t.lane(), call, problem);
         demand(t, problem, at);
         if (first) apply(t, log, call, at);
     }
 
     /// The last lane to come acts for all.
     void fill(thread& t, stream_log& log, int stage, const stream_call& mine, int lanes, site at) {
-        log.of_lane(lane_of(t)) = mine;
+        log.of_lane(t.lane()) = mine;
         if (!meetings_.meet(t, meeting::stream_fill, stage, at)) return;
         if (lanes <= 2)
             for (int lane = 0; lane < scheduler::warp_lanes; ++lane)
@@ -67,7 +67,7 @@ class weight_streams {
             report_.stop(t, fault::stream, at,
                          "copies " + std::to_string(mine.bytes) +
                              " bytes by one lane: it takes 16, a word, or none");
-        log.of_lane(lane_of(t)) = mine;
+        log.of_lane(t.lane()) = mine;
         if (meetings_.meet(t, meeting::stream_copy, 0, at))
             apply_of_lanes(t, log, scheduler::warp_lanes, at);
     }
@@ -110,8 +110,6 @@ class weight_streams {
     }
 
   private:
-    static int lane_of(const thread& t) { return t.id % scheduler::warp_lanes; }
-
     void demand(thread& t, const std::string& problem, site at) {
         if (!problem.empty()) report_.stop(t, fault::stream, at, problem);
     }

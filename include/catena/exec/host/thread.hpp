@@ -76,7 +76,7 @@ class host {
     host& operator=(const host&) = delete;
 
     int thread() const { return thread_.id; }
-    int lane() const { return thread_.id % 32; }
+    int lane() const { return thread_.lane(); }
     int warp() const { return thread_.id / 32; }
     int threads() const { return machine_.threads(); }
     int warps() const { return machine_.threads() / 32; }

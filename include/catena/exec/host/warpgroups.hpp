@@ -61,7 +61,7 @@ class warpgroup_products {
         pending_sums& mine = sums_of(t, sums, columns);
         mine.group = t.wgmma_groups;
         if (!adds) std::fill(mine.values.begin(), mine.values.end(), real{0});
-        add_products<wgmma_depth<F>>(operands, t.id % scheduler::warp_lanes, columns, mine.values);
+        add_products<wgmma_depth<F>>(operands, t.lane(), columns, mine.values);
         std::fill_n(sums, columns / 2, real{std::numeric_limits<float>::quiet_NaN()});
     }
 

@@ -7,7 +7,6 @@
 #include "catena/exec/operand.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace CATENA_NAMESPACE::exec {

@@ -8,7 +8,6 @@
 #include "catena/kernel/unpack.hpp"
 
 #include <cstddef>
-#include <cstdint>
 
 namespace CATENA_NAMESPACE::kernel {
 

@@ -7,9 +7,6 @@
 #include "catena/kernel/divider.hpp"
 #include "catena/kernel/layout.hpp"
 
-#include <cstddef>
-#include <cstdint>
-
 namespace CATENA_NAMESPACE::kernel {
 
 // The sizes of kernel/layout.hpp, as constants that a body may use on any executor.

@@ -14,10 +14,7 @@ CATENA_FN chosen_levels moved_point(unsigned point, bool down) {
 }
 
 template <>
-struct unpack<format::iq1_s> : unpack_eights<format::iq1_s> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::iq1_s> : unpack_eights<format::iq1_s>, with_scales<1, false> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
@@ -34,10 +31,7 @@ struct unpack<format::iq1_s> : unpack_eights<format::iq1_s> {
 };
 
 template <>
-struct unpack<format::iq1_m> : unpack_eights<format::iq1_m> {
-    static constexpr int scales = 2;
-    static constexpr bool mins = false;
-
+struct unpack<format::iq1_m> : unpack_eights<format::iq1_m>, with_scales<2, false> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 32 + 2 * group);

@@ -14,8 +14,6 @@ namespace CATENA_NAMESPACE::kernel {
 struct iq2_eights {
     static constexpr byte_order order = {{0x5162u, 0x3740u}, {0x7024u, 0x6135u}};
 
-    CATENA_FN static constexpr int word_of_eight(int i, int word) { return 2 * i + word; }
-
     /// `eighth`: its lowest bit is the sign of value 7.
     template <format F, class X>
     CATENA_FN static void signed_point(X& x, unsigned point, unsigned seven, unsigned eighth,
@@ -35,11 +33,7 @@ CATENA_FN group_scales<2, false> scales_of_iq2(X& x, const std::byte* block, uns
 }
 
 template <>
-struct unpack<format::iq2_xxs> : unpack_eights<format::iq2_xxs>, iq2_eights {
-    using iq2_eights::word_of_eight;
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::iq2_xxs> : unpack_eights<format::iq2_xxs>, iq2_eights, with_scales<1, false> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const std::byte* points = block + 2 + 8 * group;
@@ -58,11 +52,7 @@ struct unpack<format::iq2_xxs> : unpack_eights<format::iq2_xxs>, iq2_eights {
 };
 
 template <>
-struct unpack<format::iq2_xs> : unpack_eights<format::iq2_xs>, iq2_eights {
-    using iq2_eights::word_of_eight;
-    static constexpr int scales = 2;
-    static constexpr bool mins = false;
-
+struct unpack<format::iq2_xs> : unpack_eights<format::iq2_xs>, iq2_eights, with_scales<2, false> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned both = load_as<std::uint16_t>(x, block + 2 + 8 * group + 2 * i);
@@ -76,11 +66,7 @@ struct unpack<format::iq2_xs> : unpack_eights<format::iq2_xs>, iq2_eights {
 };
 
 template <>
-struct unpack<format::iq2_s> : unpack_eights<format::iq2_s>, iq2_eights {
-    using iq2_eights::word_of_eight;
-    static constexpr int scales = 2;
-    static constexpr bool mins = false;
-
+struct unpack<format::iq2_s> : unpack_eights<format::iq2_s>, iq2_eights, with_scales<2, false> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned pairs = load_as<std::uint8_t>(x, block + 66 + group);

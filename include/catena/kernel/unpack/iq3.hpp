@@ -23,10 +23,7 @@ CATENA_FN int negate_each_odd(X& x, unsigned magnitudes, unsigned signs) {
 }
 
 template <>
-struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs>, with_scales<1, false> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         unsigned signs[1];
@@ -50,10 +47,7 @@ struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs> {
 };
 
 template <>
-struct unpack<format::iq3_s> : unpack_eights<format::iq3_s> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::iq3_s> : unpack_eights<format::iq3_s>, with_scales<1, false> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned ninth = load_as<std::uint8_t>(x, block + 66 + group);

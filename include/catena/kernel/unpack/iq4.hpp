@@ -13,44 +13,12 @@ inline constexpr table16 iq4_table = table16_of(iq4_levels);
 inline constexpr summed_table iq4_sums = summed(iq4_levels);
 
 template <>
-struct unpack<format::iq4_nl> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
-        look_up_group<format::iq4_nl, iq4_table>(x, block, 2, first, q);
-    }
-
-    CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
-    template <class X>
-    CATENA_FN static void summands(X& x, const std::byte* block, int, int (&q)[2][group_words]) {
-        look_up_group_summands<format::iq4_nl, iq4_sums>(x, block, 2, q);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block)}};
-    }
-};
+struct unpack<format::iq4_nl> : with_half_scale<0>,
+                                unpack_nibbles<format::iq4_nl, iq4_table, iq4_sums, 2, 0> {};
 
 template <>
-struct unpack<format::iq4_xs> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        look_up_group<format::iq4_xs, iq4_table>(x, block, 8 + 16 * group, first, q);
-    }
-
-    CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
-    template <class X>
-    CATENA_FN static void summands(X& x, const std::byte* block, int group,
-                                   int (&q)[2][group_words]) {
-        look_up_group_summands<format::iq4_xs, iq4_sums>(x, block, 8 + 16 * group, q);
-    }
-
+struct unpack<format::iq4_xs> : with_scales<1, false>,
+                                unpack_nibbles<format::iq4_xs, iq4_table, iq4_sums, 8, 16> {
     template <class X>
     CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
         const unsigned head = load_as<unsigned>(x, block);

@@ -13,21 +13,8 @@ inline constexpr table16 e2m1_table = table16_of(doubled_e2m1);
 inline constexpr summed_table e2m1_sums = summed(doubled_e2m1);
 
 template <>
-struct unpack<format::mxfp4> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
-        look_up_group<format::mxfp4, e2m1_table>(x, block, 1, first, q);
-    }
-
-    CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
-    template <class X>
-    CATENA_FN static void summands(X& x, const std::byte* block, int, int (&q)[2][group_words]) {
-        look_up_group_summands<format::mxfp4, e2m1_sums>(x, block, 1, q);
-    }
-
+struct unpack<format::mxfp4> : with_scales<1, false>,
+                               unpack_nibbles<format::mxfp4, e2m1_table, e2m1_sums, 1, 0> {
     template <class X>
     CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
         const unsigned e = load_as<std::uint8_t>(x, block);
@@ -36,10 +23,7 @@ struct unpack<format::mxfp4> {
 };
 
 template <>
-struct unpack<format::nvfp4> {
-    static constexpr int scales = 2;
-    static constexpr bool mins = false;
-
+struct unpack<format::nvfp4> : with_scales<2, false>, unpack_eights<format::nvfp4> {
     CATENA_FN static constexpr int word_of_eight(int i, int word) {
         return i / 2 * 4 + i % 2 + 2 * word;
     }
@@ -49,11 +33,6 @@ struct unpack<format::nvfp4> {
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         look_up_eight<e2m1_table>(x, load_as<unsigned>(x, block + 4 + 16 * group + 4 * i), q);
-    }
-
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        words_of_eights<format::nvfp4>(x, block, group, first, q);
     }
 
     CATENA_FN static constexpr int word_of_summands(int i, int word) {

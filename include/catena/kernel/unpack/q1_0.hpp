@@ -9,10 +9,7 @@ namespace CATENA_NAMESPACE::kernel {
 
 /// A bit becomes 64 or -64: a sign over a bit that is always set.
 template <>
-struct unpack<format::q1_0> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::q1_0> : with_half_scale<0, 64> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned bits[1];
@@ -24,19 +21,11 @@ struct unpack<format::q1_0> {
                 bitwise<0xae>(at_top, 0x80808080u, 0x40404040u));  // ~top & .. | ..
         }
     }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block) * real{1.0f / 64}}};
-    }
 };
 
 /// Pairs are spread to nibbles, eight at once, which then choose bytes.
 template <>
-struct unpack<format::q2_0> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::q2_0> : with_half_scale<0> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         constexpr unsigned levels = 0x020100ffu;
@@ -65,11 +54,6 @@ struct unpack<format::q2_0> {
         CATENA_UNROLL
         for (int i = 0; i < group_words; ++i)
             q[i] = static_cast<int>(pairs[i / 4] >> 2 * (i % 4) & 0x03030303u);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block)}};
     }
 
   private:

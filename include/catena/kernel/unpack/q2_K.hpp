@@ -8,10 +8,7 @@
 namespace CATENA_NAMESPACE::kernel {
 
 template <>
-struct unpack<format::q2_K> {
-    static constexpr int scales = 2;
-    static constexpr bool mins = true;
-
+struct unpack<format::q2_K> : with_scales<2, true> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned word[N];

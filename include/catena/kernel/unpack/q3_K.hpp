@@ -10,10 +10,7 @@
 namespace CATENA_NAMESPACE::kernel {
 
 template <>
-struct unpack<format::q3_K> {
-    static constexpr int scales = 2;
-    static constexpr bool mins = false;
-
+struct unpack<format::q3_K> : with_scales<2, false> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned low[N], high[N];

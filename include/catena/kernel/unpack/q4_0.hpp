@@ -8,10 +8,7 @@
 namespace CATENA_NAMESPACE::kernel {
 
 template <>
-struct unpack<format::q4_0> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::q4_0> : with_half_scale<0, 16> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
@@ -19,11 +16,6 @@ struct unpack<format::q4_0> {
         CATENA_UNROLL
         for (int i = 0; i < N; ++i)
             q[i] = static_cast<int>(((nibble[i] << 4) & 0xf0f0f0f0u) ^ 0x80808080u);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block) * real{1.0f / 16}}};
     }
 };
 

@@ -6,30 +6,24 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-/// d and -m where a block begins with them, as a scale and a min.
-template <class X>
-CATENA_FN group_scales<1, true> scales_of_d_m(X& x, const std::byte* block) {
-    const unsigned both = load_as<unsigned>(x, block);
-    return {{from_half(static_cast<std::uint16_t>(both & 0xffffu))},
-            {-from_half(static_cast<std::uint16_t>(both >> 16))}};
-}
+/// Blocks that begin with d and m: a scale, and a min of -m.
+struct with_d_m : with_scales<1, true> {
+    template <class X>
+    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int) {
+        const unsigned both = load_as<unsigned>(x, block);
+        return {{from_half(static_cast<std::uint16_t>(both & 0xffffu))},
+                {-from_half(static_cast<std::uint16_t>(both >> 16))}};
+    }
+};
 
 template <>
-struct unpack<format::q4_1> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = true;
-
+struct unpack<format::q4_1> : with_d_m {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
         load_nibbles<format::q4_1>(x, block, 4, first, nibble);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) q[i] = static_cast<int>(nibble[i] & 0x0f0f0f0fu);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int) {
-        return scales_of_d_m(x, block);
     }
 };
 

@@ -10,26 +10,25 @@ namespace CATENA_NAMESPACE::kernel {
 /// The 6-bit scale and min of a group of q4_K and q5_K, times d and dmin: their blocks begin alike.
 /// Bytes 4 .. 7 hold the low 6 bits of scales 0 .. 3, bytes 8 .. 11 those of mins 0 .. 3; their top
 /// 2 bits and the nibbles of bytes 12 .. 15 make scales and mins 4 .. 7.
-template <class X>
-CATENA_FN group_scales<1, true> scales_of_k4(X& x, const std::byte* block, int group) {
-    const word4 head = x.load16(block);
-    const auto at = static_cast<unsigned>(group) & 3u;
-    // Byte 0 of a pair is the scale's, byte 1 the min's.
-    const unsigned low = x.permute(head.y, head.z, at * 0x11u + 0x40u);
-    const unsigned nibbles = x.permute(head.w, head.w >> 4, at * 0x11u + 0x40u) & 0x0f0fu;
-    const unsigned upper = nibbles | (low >> 2 & 0x3030u);
-    const unsigned both = group < 4 ? low & 0x3f3fu : upper;
-    const unsigned scale = both & 0xffu, min = both >> 8 & 0xffu;
-    const real d = from_half(static_cast<std::uint16_t>(head.x & 0xffffu));
-    const real dmin = from_half(static_cast<std::uint16_t>(head.x >> 16));
-    return {{d * from_int(static_cast<int>(scale))}, {dmin * from_int(static_cast<int>(min))}};
-}
+struct with_k4_scales : with_scales<1, true> {
+    template <class X>
+    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int group) {
+        const word4 head = x.load16(block);
+        const auto at = static_cast<unsigned>(group) & 3u;
+        // Byte 0 of a pair is the scale's, byte 1 the min's.
+        const unsigned low = x.permute(head.y, head.z, at * 0x11u + 0x40u);
+        const unsigned nibbles = x.permute(head.w, head.w >> 4, at * 0x11u + 0x40u) & 0x0f0fu;
+        const unsigned upper = nibbles | (low >> 2 & 0x3030u);
+        const unsigned both = group < 4 ? low & 0x3f3fu : upper;
+        const unsigned scale = both & 0xffu, min = both >> 8 & 0xffu;
+        const real d = from_half(static_cast<std::uint16_t>(head.x & 0xffffu));
+        const real dmin = from_half(static_cast<std::uint16_t>(head.x >> 16));
+        return {{d * from_int(static_cast<int>(scale))}, {dmin * from_int(static_cast<int>(min))}};
+    }
+};
 
 template <>
-struct unpack<format::q4_K> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = true;
-
+struct unpack<format::q4_K> : with_k4_scales {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned word[N];
@@ -37,11 +36,6 @@ struct unpack<format::q4_K> {
         CATENA_UNROLL
         for (int i = 0; i < N; ++i)
             q[i] = static_cast<int>((word[i] >> (group % 2 * 4)) & 0x0f0f0f0fu);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int group) {
-        return scales_of_k4(x, block, group);
     }
 };
 

@@ -9,10 +9,7 @@
 namespace CATENA_NAMESPACE::kernel {
 
 template <>
-struct unpack<format::q5_0> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::q5_0> : with_half_scale<0, 8> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N], fifth[1];
@@ -25,18 +22,10 @@ struct unpack<format::q5_0> {
             q[i] = static_cast<int>(low | high);
         }
     }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block) * real{1.0f / 8}}};
-    }
 };
 
 template <>
-struct unpack<format::q5_1> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = true;
-
+struct unpack<format::q5_1> : with_d_m {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
@@ -47,11 +36,6 @@ struct unpack<format::q5_1> {
             const unsigned high = spread_nth<N>(fifth, first + i, 4) & 0x10101010u;
             q[i] = static_cast<int>((nibble[i] & 0x0f0f0f0fu) | high);
         }
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int) {
-        return scales_of_d_m(x, block);
     }
 };
 

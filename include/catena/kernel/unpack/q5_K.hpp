@@ -8,10 +8,7 @@
 namespace CATENA_NAMESPACE::kernel {
 
 template <>
-struct unpack<format::q5_K> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = true;
-
+struct unpack<format::q5_K> : with_k4_scales {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned low[N], high[N];
@@ -22,11 +19,6 @@ struct unpack<format::q5_K> {
             const unsigned nibbles = (low[i] >> (group % 2 * 4)) & 0x0f0f0f0fu;
             q[i] = static_cast<int>(nibbles | (move_bit(x, high[i], group, 4) & 0x10101010u));
         }
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int group) {
-        return scales_of_k4(x, block, group);
     }
 };
 

@@ -6,21 +6,13 @@
 namespace CATENA_NAMESPACE::kernel {
 
 template <>
-struct unpack<format::q8_0> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-
+struct unpack<format::q8_0> : with_half_scale<0> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned word[N];
         load_words<format::q8_0>(x, block, 2 + 4 * first, word);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) q[i] = static_cast<int>(word[i]);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block)}};
     }
 };
 

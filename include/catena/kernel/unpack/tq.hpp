@@ -8,12 +8,20 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-template <>
-struct unpack<format::tq1_0> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
+/// Words of digits 0, 1 and 2, and less 1.
+template <format F>
+struct unpack_digits {
     static constexpr int excess = 1;
 
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        unpack<F>::raw_words(x, block, group, first, q);
+        minus_one_each(q);
+    }
+};
+
+template <>
+struct unpack<format::tq1_0> : with_half_scale<52>, unpack_digits<format::tq1_0> {
     template <int N, class X>
     CATENA_FN static void raw_words(X& x, const std::byte* block, int group, int first,
                                     int (&q)[N]) {
@@ -37,17 +45,6 @@ struct unpack<format::tq1_0> {
                                       x.permute(powers, 0, 0x4440u + static_cast<unsigned>(j)));
             }
         }
-    }
-
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        raw_words(x, block, group, first, q);
-        minus_one_each(q);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block + 52)}};
     }
 
   private:
@@ -88,11 +85,7 @@ struct unpack<format::tq1_0> {
 };
 
 template <>
-struct unpack<format::tq2_0> {
-    static constexpr int scales = 1;
-    static constexpr bool mins = false;
-    static constexpr int excess = 1;
-
+struct unpack<format::tq2_0> : with_half_scale<64>, unpack_digits<format::tq2_0> {
     template <int N, class X>
     CATENA_FN static void raw_words(X& x, const std::byte* block, int group, int first,
                                     int (&q)[N]) {
@@ -100,17 +93,6 @@ struct unpack<format::tq2_0> {
         load_words<format::tq2_0>(x, block, group / 4 * 32 + 4 * first, word, group % 4 * 2);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) q[i] = static_cast<int>(word[i] & 0x03030303u);
-    }
-
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        raw_words(x, block, group, first, q);
-        minus_one_each(q);
-    }
-
-    template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
-        return {{load_half(x, block + 64)}};
     }
 };
 

@@ -48,10 +48,6 @@ inline bool follows_matmul(const graph_index& g, std::int32_t node) {
     return follows_matmul(g.kind(node)) || own_op_at(g, node).function != gate_function::none;
 }
 
-/// The most nodes that follow a matmul one after the other in its launch, other matmuls aside: a
-/// scale or a factor, a bias, two that gate, and an own op or a residual.
-inline constexpr int max_followers = 5;
-
 /// The node that follows an output but is no part of it, if the reason is its factors, or memory
 /// that is not aligned; then with that tensor.
 inline obstacle left_behind(const graph_index& g, const output& o) {

@@ -10,16 +10,21 @@
 
 namespace CATENA_NAMESPACE {
 
+/// The most nodes that follow a matmul one after the other in its launch, sums of slots aside. Its
+/// own: a scale or a factor, a bias. Of its output: two that gate, an engine's own op, a residual.
+inline constexpr int max_followers_of_matmul = 2, max_followers_of_output = 4;
+inline constexpr int max_followers = max_followers_of_matmul + max_followers_of_output;
+
 /// A short list of positions. A copy copies only those in use, because copies are made often.
 class node_list {
   public:
-    /// The most nodes of one matmul: itself, a scale or a factor, REPEAT and GET_ROWS of factors of
-    /// experts, a bias.
-    static constexpr int max_biased = 5;
+    /// The most nodes of one matmul: itself, its followers, REPEAT and GET_ROWS of factors of
+    /// experts.
+    static constexpr int max_biased = 1 + max_followers_of_matmul + 2;
     static constexpr int max_slots = 32;  ///< most results of experts that are added up
-    /// The most nodes of an output: two matmuls, a UNARY and what gates by it, an engine's own op,
-    /// the weights' MUL and the ADDs of all slots, and that of a residual.
-    static constexpr int max_nodes = 2 * max_biased + 3 + max_slots + 1;
+    /// The most nodes of an output: two matmuls, its followers, the weights' MUL and the ADDs of
+    /// all slots.
+    static constexpr int max_nodes = 2 * max_biased + max_followers_of_output + max_slots;
 
     node_list() {}
     node_list(const node_list& o) { *this = o; }

@@ -12,7 +12,6 @@
 #include "catena/match/detail/experts.hpp"
 #include "catena/match/detail/gated.hpp"
 #include "catena/match/ggml_cuda.hpp"
-#include "catena/match/pattern.hpp"
 
 namespace CATENA_NAMESPACE {
 

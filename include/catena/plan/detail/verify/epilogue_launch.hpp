@@ -149,8 +149,7 @@ class epilogue_launch : public routing_launch {
     static format_set quantized_layouts(const product_computation& row) {
         if (!row.epilogue.has(epilogue_part::quantize)) return {};
         if (row.kind == skeleton::matvec) return format_set::of(format::q8_1);
-        return format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 | format::bf16_mma |
-               format::f16_mma;
+        return layout_formats.without(format::q8_1);
     }
 };
 

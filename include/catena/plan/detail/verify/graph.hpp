@@ -187,8 +187,6 @@ class engine_order {
     const own_ops* ops_;
     overwrite_search search_;
 
-    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
     value source(std::int32_t i, int slot) const { return of_tensor(view_.node(i).src[slot]); }
     value of_tensor(std::int32_t t) const { return read(left, writes, regions_[at(t)]); }
 

@@ -58,10 +58,12 @@ class launch_rules {
 /// Elements that share a scale, of everything that is quantized to int8.
 inline constexpr std::int64_t scaled_together = 32;
 
-/// Does a row step write an activation into the workspace, in a layout of int8 or of a matmul?
-inline bool quantizes_blocks(const row_args& a) {
-    return std::any_of(std::begin(layout_fields<row_args>), std::end(layout_fields<row_args>),
-                       [&a](const layout_field<row_args>& f) { return a.*f.to != nullptr; });
+/// Does a row step or a member of a group write an activation into the workspace, in a layout of
+/// int8 or of a matmul?
+template <class Args>
+bool quantizes_blocks(const Args& a) {
+    return std::any_of(std::begin(layout_fields<Args>), std::end(layout_fields<Args>),
+                       [&a](const layout_field<Args>& f) { return a.*f.to != nullptr; });
 }
 
 /// An activation row is made of whole norm rows, or a norm row of whole activation rows.
@@ -202,12 +204,6 @@ void limit_member(launch_rules& rules, const Args& a, const matvec_member& m,
         rules.multiple(m.scale_values, scale_unit, "values of a scale");
 }
 
-inline bool quantizes(const matvec_args&, const matvec_member& m) { return m.q8_1 != nullptr; }
-inline bool quantizes(const matmul_args&, const matvec_member& m) {
-    return m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr || m.bf16_mma != nullptr ||
-           m.f16_mma != nullptr;
-}
-
 /// Ids pick one of the slots of whole tokens; members with one matrix stand behind all others.
 template <class Args>
 void limit_columns(launch_rules& rules, const Args& a) {
@@ -257,7 +253,7 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
         rules.must(m.up == nullptr || p.rows % 2 == 0, "are nothing that its row can do", p.rows,
                    "two matrices");
         if (m.up != nullptr) rules.multiple(a.band_rows, 2, "rows of a band");
-        if (!quantizes(a, m)) continue;
+        if (!quantizes_blocks(m)) continue;
         used = used | epilogue_part::quantize;
         rules.multiple(m.rows, scaled_together, "results");
         rules.multiple(own, scaled_together, "results of a band");
@@ -292,7 +288,7 @@ inline fault beyond(const step& s, const row& r, const matmul_args& a) {
         const matvec_member& m = a.member[i];
         most = std::max<std::int64_t>(most, m.experts);
         limit_member(rules, a, m, 128);
-        if (!quantizes(a, m)) continue;
+        if (!quantizes_blocks(m)) continue;
         rules.multiple(m.rows, scaled_together, "results");
         rules.multiple(tile_rows(p) / (m.up != nullptr ? 2 : 1), scaled_together,
                        "results of a tile");

@@ -14,6 +14,9 @@
 
 namespace CATENA_NAMESPACE::proof {
 
+/// A position or a number as an index.
+inline std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
 /// The dimensions of a value in which one element stands for many. Neighboring dimensions that are
 /// alike count as one.
 class spreading {

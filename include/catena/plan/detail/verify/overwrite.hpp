@@ -51,8 +51,6 @@ class overwrite_search {
     std::vector<std::int32_t> roots_;  // per tensor: the one whose memory it names
     overwrite first_;
 
-    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
     std::int32_t root_of(std::int32_t t) const {
         for (std::int32_t steps = view_.tensor_count; steps > 0; --steps) {
             const std::int32_t named = named_by(view_.at(t));

@@ -80,7 +80,6 @@ class verifier {
     std::vector<std::int32_t> step_of_node_;
     verification out_;
 
-    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
     std::int32_t steps() const { return static_cast<std::int32_t>(plan_.steps().size()); }
     const step& step_of(std::int32_t s) const { return plan_.steps()[at(s)]; }
     bool ok() const { return out_.state.ok(); }
