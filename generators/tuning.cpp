@@ -21,6 +21,11 @@ json candidate_json(const tuned_candidate& c, const computation& computes, const
     json out = {{"row", row_name(computes, c.policy, arch)}, {"verdict", name(c.is)}};
     if (!c.why.empty()) out["why"] = c.why;
     if (c.registers > 0) out["registers"] = c.registers;
+    if (c.shape.resident > 0)
+        out["shape"] = {{"band", c.shape.band},
+                        {"resident", c.shape.resident},
+                        {"cluster", c.shape.share.cluster},
+                        {"width", c.shape.share.width}};
     out["predicted_us"] = c.predicted_us;
     if (c.samples > 0) {
         out["samples"] = c.samples;
@@ -68,6 +73,12 @@ tuned_candidate candidate_of(const json& j, skeleton kind) {
     tuned_candidate out;
     out.policy = policy_of_json(kind, j.at("policy"));
     if (j.contains("registers")) out.registers = count(j, "registers");
+    if (j.contains("shape")) {
+        const json& shape = j["shape"];
+        out.shape = {count(shape, "band"),
+                     count(shape, "resident"),
+                     {.cluster = count(shape, "cluster"), .width = count(shape, "width")}};
+    }
     out.predicted_us = number(j, "predicted_us", false);
     out.is = fields::enumerator<verdict>(j.at("verdict"), verdict_count);
     out.why = j.value("why", "");

@@ -53,6 +53,7 @@ tuned_candidate candidate(const policy& p, verdict is, double us) {
     const bool failed = is == verdict::failed;
     return {.policy = p,
             .registers = 40,
+            .shape = {.band = 32, .resident = 2, .share = {.cluster = 1, .width = 3}},
             .predicted_us = 7,
             .is = is,
             .why = failed ? "why" : "",
@@ -211,6 +212,7 @@ TEST_CASE("A record's numbers are what kernels take, and nothing is cut to fit",
     for (const std::string& field :
          {problem + "/k", problem + "/columns", problem + "/members/0/rows",
           one + "/policy/threads", one + "/policy/piece", one + "/registers", one + "/samples",
+          one + "/shape/band", one + "/shape/width",
           std::string("/problems/0/places"), std::string("/on/sm_mhz")})
         for (const std::string& value : huge) {
             CAPTURE(field, value);

@@ -87,9 +87,9 @@ class gpu : public timing_device {
         for (std::size_t i = 0; i < p.candidates.size(); ++i) {
             if (p.candidates[i].is != verdict::open) continue;
             const kernel& k = kernels_.of(row_of(p, p.candidates[i], 0));
-            out[i] = {k.fault, k.registers};
+            out[i] = {k.fault, k.registers, {}};
             if (!k.fault.empty()) continue;
-            out[i].fault = deal(entrants_[i], p, p.candidates[i], k.registers);
+            out[i].fault = deal(entrants_[i], p, p.candidates[i], out[i]);
             if (!out[i].fault.empty()) continue;
             if (!filled) {  // the others have the same operands at the same places
                 bench::fill(entrants_[i].sets);
@@ -151,13 +151,13 @@ class gpu : public timing_device {
                 .evidence = {}};
     }
 
-    /// Operands for each set; what is wrong if there is no room for one.
-    std::string deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, int registers) {
-        const row r = row_of(p, c, registers);
+    /// The launch, and operands for each set; what is wrong if there is no room for one.
+    std::string deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, prepared& out) {
+        const row r = row_of(p, c, out.registers);
         const int resident = std::max(1, blocks_per_sm(r, p.what, target_));
-        const launch_shape shape = shape_of_launch(r, p.what, target_, resident);
-        e.config = config_of(r, p.what, target_, shape);
-        e.sets = bench::operand_sets(p.what, shape.band, arena_, device_.l2CacheSize);
+        out.shape = shape_of_launch(r, p.what, target_, resident);
+        e.config = config_of(r, p.what, target_, out.shape);
+        e.sets = bench::operand_sets(p.what, out.shape.band, arena_, device_.l2CacheSize);
         if (!e.sets.empty()) return "";
         return "its operands do not fit into " + std::to_string(arena_bytes >> 30) +
                " GiB of memory";

@@ -19,6 +19,7 @@ using generator::tuned_problem;
 struct prepared {
     std::string fault;  ///< empty: it compiled, and its result is right
     int registers = 0;
+    launch_shape shape;  ///< of its launch
 };
 
 /// A candidate broke the device: this process can run nothing more on it.

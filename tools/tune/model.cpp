@@ -1,6 +1,7 @@
 #include "model.hpp"
 
 #include "code.hpp"
+#include "timed_shape.hpp"
 
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
@@ -150,11 +151,9 @@ model_check::model_check(const generator::tuning& t, const arch& a,
                                     .of_problem = static_cast<int>(i),
                                     .median_us = c.median_us};
             if (constraint(m.what, *m.asked, a).why != limit::none) continue;
-            const int resident = blocks_per_sm(m.what, *m.asked, a);
-            if (resident < 1) continue;
-            const std::int32_t band = band_rows(m.what, *m.asked, a, resident);
-            m.what.code = code_like(m.what, recorded);  // in bands as it was timed: not counted
-            m.shape = shape_with_bands(m.what, *m.asked, a, resident, band);
+            m.shape = c.shape.resident > 0 ? c.shape : timed_shape(m.what, *m.asked, a);
+            if (m.shape.resident < 1) continue;
+            m.what.code = code_like(m.what, recorded);  // a tuner's launches go by no counts
             candidates_.push_back(m);
         }
 }

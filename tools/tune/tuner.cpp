@@ -21,6 +21,7 @@ bool prepare(tuned_problem& p, timing_device& on, double deadline) {
         tuned_candidate& c = p.candidates[i];
         if (c.is != verdict::open) continue;
         c.registers = (*found)[i].registers;
+        c.shape = (*found)[i].shape;
         c.why = (*found)[i].fault;
         if (!c.why.empty()) c.is = verdict::failed, c.us.clear();
     }

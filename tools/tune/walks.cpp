@@ -1,6 +1,7 @@
 #include "walks.hpp"
 
 #include "code.hpp"
+#include "timed_shape.hpp"
 
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
@@ -32,9 +33,12 @@ row row_of(const tool::launch_record& record, const std::string& instance,
                              ": the set lacks its chain or its formats");
 }
 
-double predicted(const row& r, const problem& p, const arch& a, double head_start_us) {
-    return predicted_us(r, p, a, shape_of_launch(r, p, a, blocks_per_sm(r, p, a)), {},
-                        head_start_us);
+double predicted(const row& r, const problem& p, const arch& a, const std::string& date,
+                 double head_start_us) {
+    const launch_shape shape = date <= last_date_without_shapes
+                                   ? timed_shape(r, p, a)
+                                   : shape_of_launch(r, p, a, blocks_per_sm(r, p, a));
+    return predicted_us(r, p, a, shape, {}, head_start_us);
 }
 
 /// What the steps of a walk take, one after the other. In the walks on record none starts early
@@ -49,7 +53,8 @@ walk_sum sum_of(const tool::recorded_walk& walk, const tool::launch_record& reco
             continue;
         }
         const auto step = static_cast<std::size_t>(l.step);
-        const double us = predicted(rows[step], record.steps[step].what, a, head_start_us);
+        const double us =
+            predicted(rows[step], record.steps[step].what, a, record.date, head_start_us);
         head_start_us = head_start_behind_us(us, a);
         ++sum.steps;
         sum.measured_us += l.us;
