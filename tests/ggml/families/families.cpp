@@ -116,6 +116,20 @@ TEST_CASE("Every value of a family's graph is ggml's where launches make their n
         }
 }
 
+TEST_CASE("With one token, the launch of a shared expert adds its result to the experts' sum",
+          "[ggml][families]") {
+    constexpr subject with_shared_expert[] = {{"with a gate", experts_in_one_matrix},
+                                              {"without a gate", experts_of_groups}};
+    for (const subject& s : with_shared_expert) DYNAMIC_SECTION(s.name) {
+            weight_store w(1, GGML_TYPE_Q4_K);
+            mode how;
+            how.options.verify = true;
+            how.dear_launches = how.optimize = true;
+            CHECK(run_and_judge(w, s, 1, how).two_sums == 2);  // one in each layer
+            CHECK(run_and_judge(w, s, 4, how).two_sums == 0);
+        }
+}
+
 TEST_CASE("Every value of a family's graph is ggml's wherever it is cut", "[ggml][families]") {
     each_subject(1, [](weight_store& w, const subject& s) {
         for (const int tokens : {1, 4}) {

@@ -18,8 +18,8 @@ struct covered_node {
     bool elided = false;  ///< the result is not written
     /// Bit s: source s comes from the step itself or from the workspace.
     std::uint32_t internal = 0;
-    std::uint32_t by_element = 0;  ///< bit s: the thread that reads an element of source s is the
-                                   ///< one that writes it, later
+    std::uint32_t by_element = 0;   ///< bit s: the thread that reads an element of source s is the
+                                    ///< one that writes it, later
     std::int32_t into = no_tensor;  ///< of a group: the result that has these elements
 };
 
