@@ -220,6 +220,10 @@ class engine {
             out_.launches += matmuls;
             out_.row_steps += !matmuls;
             out_.norms_inside += matmuls && catena::has_norm(s.what.product().needs.stages);
+            const catena::epilogue_set parts =
+                matmuls ? s.what.product().needs.epilogue : catena::epilogue_set{};
+            out_.two_sums += parts.has(catena::epilogue_part::bias) &&
+                             parts.has(catena::epilogue_part::residual);
             for (const std::int32_t i : plan.covered(s)) {
                 ++out_.covered;
                 out_.matmuls += is_matmul(node(first + i));

@@ -29,12 +29,13 @@ struct mode {
 struct outcome {
     std::string failure;  ///< empty: every launch succeeded
     int steps = 0;
-    int covered = 0;                                  ///< nodes that steps took over
-    int elided = 0;                                   ///< nodes whose result was never written
-    int matmuls = 0;                                  ///< quantized matmuls that steps took over
-    int launches = 0;                                 ///< of steps that compute quantized matmuls
-    int norms_inside = 0;                             ///< of those: launches that make their norm
-    int row_steps = 0;                                ///< steps of the row skeleton
+    int covered = 0;       ///< nodes that steps took over
+    int elided = 0;        ///< nodes whose result was never written
+    int matmuls = 0;       ///< quantized matmuls that steps took over
+    int launches = 0;      ///< of steps that compute quantized matmuls
+    int norms_inside = 0;  ///< of those: launches that make their norm
+    int two_sums = 0;   ///< of those: launches that add two values to a result, one after the other
+    int row_steps = 0;  ///< steps of the row skeleton
     std::size_t memory = 0;                           ///< bytes that ggml-alloc needs for the nodes
     std::int64_t workspace = 0, workspace_bound = 0;  ///< bound: as optimize says
     std::vector<std::vector<std::byte>>

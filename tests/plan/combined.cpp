@@ -33,6 +33,7 @@ struct summed_case {
     bool late = false, shared = false;  // weights that are made behind down; a shared expert
     bool scaled = false;                // all that before the residual
     bool weighs = true;                 // else the sum is not weighted
+    bool gated = false;                 // a matrix makes what a shared expert makes, and its gate
     graph_builder g = {};
     id residual = made({512, tokens});
     id of_shared = shared ? made({512, tokens}) : no_tensor;
@@ -47,7 +48,11 @@ struct summed_case {
     id weighted = weighs ? g.mul(biased, weights) : biased;
     id first = g.add(slot(0), slot(1));
     id sum = g.add(first, slot(2));
-    id joined = shared ? g.add(sum, of_shared) : sum;
+    id x_of_gated = gated ? made({512, tokens}) : no_tensor;
+    id open = gated ? g.unary(g.matmul(format::f32, 1, x_of_gated), sub_op::sigmoid) : no_tensor;
+    id of_gated = gated ? g.matmul(format::q4_K, 512, x_of_gated) : no_tensor;
+    id times_gate = gated ? g.mul(of_gated, open) : no_tensor;
+    id joined = gated ? g.add(sum, times_gate) : shared ? g.add(sum, of_shared) : sum;
     id times = scaled ? g.scale(joined, 0.25f) : joined;
     id all = g.add(times, residual);
     id norm = g.scaled_norm(all);
@@ -164,6 +169,66 @@ TEST_CASE("what a shared expert made joins their sum in the norm behind them", "
     CHECK(a.x == c.g[c.of_shared].data);
     CHECK(a.residual == c.g[c.residual].data);
     CHECK(a.rows == tokens);
+}
+
+TEST_CASE("with one token, a shared expert's launch adds its result to their sum", "[plan]") {
+    summed_case c{.tokens = 1, .gated = true};
+    const bool over_sum = GENERATE(false, true);  // engines add in place
+    if (over_sum) c.g.share(c.all, c.sum);
+    const plan p = c.planned(quick_rows());
+    REQUIRE(c.by_their_launch(p));
+    const int at = p.at(c.g.position(c.of_gated)).step;
+    for (const id t : {c.times_gate, c.joined, c.all}) CHECK(p.at(c.g.position(t)).step == at);
+    const matvec_member m = p.args(at, nullptr).matvec.member[0];
+    CHECK(m.factor == c.g[c.open].data);
+    CHECK(m.bias == c.g[c.sum].data);
+    CHECK(m.residual == c.g[c.residual].data);
+    CHECK(m.dst == c.g[c.all].data);
+    const step& norm = p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.norm)).step)];
+    CHECK_FALSE(stages_of(norm.what).any(stage_kind::combine | stage_kind::add_residual));
+}
+
+TEST_CASE("with two tokens, the norm multiplies a shared expert's result with its gate", "[plan]") {
+    summed_case c{.gated = true};
+    const plan p = c.planned(quick_rows());
+    const int at = p.at(c.g.position(c.norm)).step;
+    for (const id t : {c.open, c.times_gate, c.joined, c.all})
+        CHECK(p.at(c.g.position(t)).step == at);
+    CHECK(p.args(at, nullptr).row.x == c.g[c.of_gated].data);
+}
+
+TEST_CASE("a sum that nobody's launch makes is left to the norm, without the gate", "[plan]") {
+    summed_case c{.tokens = 1, .gated = true};
+    c.g.share(c.sum, c.weights);
+    const plan p = c.planned();
+    CHECK_FALSE(c.by_their_launch(p));
+    CHECK(p.at(c.g.position(c.times_gate)).step == p.at(c.g.position(c.of_gated)).step);
+    const row_args a = p.args(p.at(c.g.position(c.norm)).step, nullptr).row;
+    CHECK(a.experts.slots == 3);
+    CHECK(a.experts.gate == nullptr);
+    CHECK(a.x == c.g[c.times_gate].data);
+}
+
+TEST_CASE("two values that are added to one row are its bias and its residual", "[plan]") {
+    const std::int64_t rows = GENERATE(1, 2);
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512, rows})});
+    const id first = g.other({g.input(format::f32, {512, rows})});
+    const id second = g.other({g.input(format::f32, {512, rows})});
+    const id product = g.matmul(format::q4_K, 512, x);
+    const id once = g.add(product, first), twice = g.add(second, once);
+    g.other({twice});
+    SECTION("each element lies over that of a value, or apart") {
+        const id place = GENERATE_COPY(no_tensor, first, second);
+        if (place != no_tensor) g.share(twice, place);
+    }
+    const plan p = checked_plan(g, shipped_table());
+    const int at = p.at(g.position(product)).step;
+    REQUIRE(at >= 0);
+    CHECK((p.at(g.position(twice)).step == at) == (rows == 1));
+    const matvec_member m = p.args(at, nullptr).matvec.member[0];
+    CHECK(m.bias == (rows == 1 ? g[first].data : nullptr));
+    CHECK(m.residual == (rows == 1 ? g[second] : g[first]).data);
 }
 
 TEST_CASE("a scale of their sum is left to the norm behind them", "[plan]") {

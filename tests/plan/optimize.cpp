@@ -91,6 +91,20 @@ TEST_CASE("a function and the MUL that it gates move together, or not at all", "
     CHECK(c.at(o, product) == c.at(o, opened) + 1);
 }
 
+TEST_CASE("a function that gates by a number for each row moves behind its matrix", "[optimize]") {
+    layer_case c;
+    const id a = c.g.scaled_norm(c.x);
+    const id value = c.g.matmul(format::q4_K, 512, a);
+    c.g.other({value});
+    const id gate = c.g.matmul(format::q4_K, 1, a);
+    const id other = c.g.other({value});
+    const id opened = c.g.unary(gate, sub_op::sigmoid);
+    c.g.other({c.g.mul(other, opened)});
+    const ordering o = optimize(c.g.view());
+    REQUIRE(o.state.ok());
+    CHECK(c.at(o, opened) == c.at(o, gate) + 1);
+}
+
 TEST_CASE("nodes outside groups keep their order, and sources run before their readers",
           "[optimize]") {
     layer_case c;

@@ -122,6 +122,14 @@ bool same_elements(const tensor& a, const tensor& b) {
     return true;
 }
 
+/// Do the two add to the same elements, node `w` to what node `n` makes? Then one thread of a step
+/// does both for an element.
+bool add_in_turn(const graph_view& view, std::int32_t n, std::int32_t w) {
+    const tensor& t = view.node(w);
+    return view.node(n).kind == op::add && t.kind == op::add &&
+           (t.src[0] == view.nodes[n] || t.src[1] == view.nodes[n]);
+}
+
 /// A norm of one row has a barrier behind all that it reads, and writes nothing before, if
 /// registers hold all of that. The routing of a token always has one.
 bool read_at_once(const plan& plan, const step& s) {
@@ -288,7 +296,8 @@ std::string difference(const graph_view& view, const plan& plan) {
                     if (t == no_tensor || (skip >> src & 1u) != 0) continue;
                     for (const std::int32_t w : covered)
                         if (!plan.at(w).elided && overlap(view.at(t), view.node(w)) &&
-                            !((is_row || w == n) && same_elements(view.at(t), view.node(w))) &&
+                            !((is_row || w == n || add_in_turn(view, n, w)) &&
+                              same_elements(view.at(t), view.node(w))) &&
                             !read_at_once(plan, s))
                             return at_node(
                                 w, "its step writes over what another of its threads reads");

@@ -82,7 +82,9 @@ struct matvec_member {
                                        ///< [experts]; null: 1
     const float* up_factor = nullptr;  ///< multiplied with up's product, as factor; null: 1; null
                                        ///< if factor is
-    const float* bias = nullptr;       ///< [rows], picked by ids [rows, experts]; null: each is 0
+    const float* bias = nullptr;       ///< [rows], picked by ids [rows, experts]; if the member has
+                                       ///< one column, it may lie exactly under dst; null: each is
+                                       ///< 0
     const float* up_bias = nullptr;    ///< bias of up, as bias; null: each is 0; null if bias is
     const float* residual = nullptr;   ///< added to the result, whose shape it has, with unit
                                        ///< element stride; null: nothing is added

@@ -166,6 +166,9 @@ struct array_view {
 /// How many elements it has: 0 if an extent is 0.
 constexpr std::int64_t elements(const tensor& t) { return t.ne[0] * t.ne[1] * t.ne[2] * t.ne[3]; }
 
+/// Has it one row, as every value of a decode step with one token?
+constexpr bool one_row(const tensor& t) { return elements(t) == t.ne[0]; }
+
 /// Do two tensors have equally many rows in each dimension?
 constexpr bool same_rows(const tensor& a, const tensor& b) {
     return a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];

@@ -53,6 +53,14 @@ ggml_tensor* matmul_of(network& n, const std::string& name, ggml_tensor* x, int 
     return y;
 }
 
+/// A shared expert, times a number for each token.
+ggml_tensor* gated_shared_expert(network& n, const std::string& layer, ggml_tensor* x) {
+    ggml_tensor* gate =
+        ggml_mul_mat(n.c(), n.of().numbers(layer + "shared_gate_inp", {hidden}, 0, 0.2f), x);
+    ggml_tensor* shared = shared_expert(n, layer, x);
+    return ggml_mul(n.c(), shared, ggml_sigmoid(n.c(), gate));
+}
+
 /// Two layers of attention, and what `feed_forward` makes of the second norm.
 template <class F>
 void draw(network& n, F&& feed_forward_of) {
@@ -169,10 +177,15 @@ void experts_in_one_matrix(network& n) {
         ggml_tensor* y = ggml_swiglu_split(n.c(), half(0), half(ffn));
         y = matmul_of(n, layer + "down_exps", y, hidden, chosen.ids);
         y = sum_of(n, y, chosen.weights);
-        ggml_tensor* gate =
-            ggml_mul_mat(n.c(), n.of().numbers(layer + "shared_gate_inp", {hidden}, 0, 0.2f), x);
-        ggml_tensor* shared = shared_expert(n, layer, x);
-        return ggml_add(n.c(), y, ggml_mul(n.c(), shared, ggml_sigmoid(n.c(), gate)));
+        return ggml_add(n.c(), y, gated_shared_expert(n, layer, x));
+    });
+}
+
+void experts_and_gated_one(network& n) {
+    const routing how = {.normalized = true};
+    draw(n, [&](const std::string& layer, ggml_tensor* x) {
+        ggml_tensor* y = mixture(n, layer, x, how);
+        return ggml_add(n.c(), y, gated_shared_expert(n, layer, x));
     });
 }
 

@@ -30,6 +30,7 @@ constexpr subject subjects[] = {
     {"experts of the best groups", experts_of_groups, true, true},
     {"experts with biases", experts_with_biases},
     {"gate and up of experts in one matrix", experts_in_one_matrix},
+    {"experts beside a gated one", experts_and_gated_one},
     {"experts weighed first", experts_weighed_first, true, true},
     {"experts by softplus", experts_by_softplus, true, true},
     {"experts by sigmoid", experts_by_sigmoid, true, true},
@@ -113,6 +114,20 @@ TEST_CASE("Every value of a family's graph is ggml's where launches make their n
             how.dear_launches = how.optimize = true;
             const outcome seen = run_and_judge(w, s, 1, how);
             CHECK((seen.norms_inside > 0) == s.norms_inside);
+        }
+}
+
+TEST_CASE("With one token, the launch of a shared expert adds its result to the experts' sum",
+          "[ggml][families]") {
+    constexpr subject with_shared_expert[] = {{"with a gate", experts_and_gated_one},
+                                              {"without a gate", experts_of_groups}};
+    for (const subject& s : with_shared_expert) DYNAMIC_SECTION(s.name) {
+            weight_store w(1, GGML_TYPE_Q4_K);
+            mode how;
+            how.options.verify = true;
+            how.dear_launches = how.optimize = true;
+            CHECK(run_and_judge(w, s, 1, how).two_sums == 2);  // one in each layer
+            CHECK(run_and_judge(w, s, 4, how).two_sums == 0);
         }
 }
 

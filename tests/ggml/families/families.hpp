@@ -20,6 +20,7 @@ void attention_with_sinks(network&);    // flash attention, norms of heads, sink
 void experts_of_groups(network&);      // sigmoids, biases of choice, shared expert
 void experts_with_biases(network&);    // of each matrix
 void experts_in_one_matrix(network&);  // gate and up in one, a gate for the shared expert
+void experts_and_gated_one(network&);  // a gate for the shared expert
 void experts_weighed_first(network&);  // what goes to an expert is multiplied before
 void experts_by_softplus(network&);    // scored by roots of softplus, biases of choice
 void experts_by_sigmoid(network&);     // sorted by sigmoids, weighed by a soft max

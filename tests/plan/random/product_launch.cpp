@@ -230,7 +230,7 @@ class product_launch {
             demand(p.threads / 32 * p.rows * static_cast<int>(config_.cluster) <= a_.band_rows ||
                        config_.cluster == 1,
                    "a cluster whose blocks have no turn of rows each");
-        static constexpr const char* element_wise[] = {"residual", nullptr};
+        static constexpr const char* element_wise[] = {"bias", "residual", nullptr};
         ops.check(element_wise);
     }
 
@@ -281,7 +281,8 @@ class product_launch {
                           reinterpret_cast<const std::byte*>(bias),
                           std::int64_t{m.rows} * 4,
                           {matrices, 1, 1},
-                          {m.bias_nb1, 0, 0}});
+                          {m.bias_nb1, 0, 0},
+                          static_cast<int>(&m - a_.member)});
         for (const float* scales : {m.weight_scale, m.up_scale}) {
             if (scales == nullptr) continue;
             demand(m.type == format::fp8_e4m3, "scales of what has none");

@@ -38,6 +38,19 @@ struct combination {
         slot_nodes = 0;
         summed = true;
     }
+
+    /// The MUL by a gate, which is behind the ADD of the shared expert, and the gate's sigmoid.
+    array_view<std::int32_t> gate_nodes() const {
+        const std::int32_t* const first = nodes.data() + slot_nodes + 1;
+        return {first, gate == no_tensor ? first : first + 2};
+    }
+    /// Leaves the MUL, whose result is `product`, and the sigmoid to others.
+    void leave_gate(std::int32_t product) {
+        const auto first = nodes.begin() + static_cast<std::ptrdiff_t>(slot_nodes) + 1;
+        nodes.erase(first, first + 2);
+        shared = product;
+        gate = no_tensor;
+    }
 };
 
 /// The rows that are added up for a token: how many, the bytes from one to the next, and the bytes

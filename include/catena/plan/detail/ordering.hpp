@@ -150,10 +150,12 @@ class order_builder {
         }
     }
 
-    /// Is it a function that a MUL alone reads? Engines do the two in one launch.
+    /// Is it a function that a MUL of its shape alone reads? Engines do the two in one launch.
     bool gates_a_product(std::int32_t node) const {
         const use product = g_.only_reader(view_.nodes[node]);
-        return g_.kind(node) == op::unary && product.node >= 0 && g_.kind(product.node) == op::mul;
+        return g_.kind(node) == op::unary && product.node >= 0 &&
+               g_.kind(product.node) == op::mul &&
+               same_shape(view_.node(node), view_.node(product.node));
     }
 
     /// Is it a function that a launch can compute?

@@ -93,7 +93,7 @@ struct output {
     /// result?
     bool reads_by_element(std::int32_t tensor) const {
         for (const epilogue_part p : parts)
-            if (info(p).reads == part_operand::result && reads[p].tensor == tensor) return true;
+            if (info(p).reads != part_operand::number && reads[p].tensor == tensor) return true;
         return false;
     }
 };

@@ -19,20 +19,28 @@ namespace CATENA_NAMESPACE {
 struct epilogue_site {
     slot_sums& sums;
     epilogue_set allowed;
+    const std::int32_t* steps = nullptr;  ///< the step that covers each node, or -1; null: no steps
     const graph_index& g = sums.index;
     const graph_view& view = g.view;
 
     const tensor& weight_of(std::int32_t matmul) const { return view.at(view.node(matmul).src[0]); }
 
     /// Is the result of node `position` added to a sum of experts before a norm? Then the norm's
-    /// launch takes over both.
+    /// launch takes over both, unless there is one token.
     bool before_combination(std::int32_t position) const {
-        return combined(g.only_reader(view.nodes[position]));
+        return !one_row(view.node(position)) && combined(g.only_reader(view.nodes[position]));
     }
-    /// Is `u` the ADD of experts' results before a norm?
+    /// Is `u` the ADD of experts' results before a norm, which the norm's launch takes over? With
+    /// one token it does not if a step has made the sum of the slots: whoever joins it adds it.
     bool combined(use u) const {
-        return u.node >= 0 && u.slot < 2 && g.kind(u.node) == op::add &&
-               combined_before_norm(sums, view.node(u.node).src[1 - u.slot], view.nodes[u.node]);
+        if (u.node < 0 || u.slot > 1 || g.kind(u.node) != op::add) return false;
+        const std::int32_t sum = view.node(u.node).src[1 - u.slot];
+        return (!one_row(view.node(u.node)) || open(g.position(sum))) &&
+               combined_before_norm(sums, sum, view.nodes[u.node]);
+    }
+    /// Does no step cover the node?
+    bool open(std::int32_t position) const {
+        return steps == nullptr || position < 0 || steps[position] < 0;
     }
 
     /// Can a launch read or write `t` column by column? A tensor of another shape than the matmul's

@@ -12,9 +12,31 @@ struct part_match<epilogue_part::residual> {
     /// Rewrite ADD(y, residual) to residual(y, residual). The ADD must be the only reader of y. An
     /// ADD to a sum of experts is left to the launch of the norm that reads the whole sum.
     static bool take(const epilogue_site& s, output& o) {
+        if (!take_one(s, o)) return false;
+        take_second(s, o);
+        return true;
+    }
+
+  private:
+    /// Rewrite ADD(ADD(y, sum), residual), where y has one row, to residual(bias(y, sum),
+    /// residual): what is added to one row first may be its bias.
+    static void take_second(const epilogue_site& s, output& o) {
+        constexpr epilogue_set behind_bias =
+            function_parts | epilogue_part::bias | epilogue_part::combine;
+        output both = o;
+        if (!s.allowed.has(epilogue_part::bias) || o.parts.any(behind_bias) || o.renamed ||
+            !one_row(s.view.at(o.result)) || !take_one(s, both) || both.renamed)
+            return;
+        both.reads[epilogue_part::bias] = o.reads[epilogue_part::residual];
+        both.parts = both.parts | epilogue_part::bias;
+        o = both;
+    }
+
+    static bool take_one(const epilogue_site& s, output& o) {
         if (!s.allowed.has(epilogue_part::residual)) return false;
         const use u = s.g.only_reader(o.result);
-        if (u.node < 0 || s.g.kind(u.node) != op::add || u.slot > 1) return false;
+        if (u.node < 0 || s.g.kind(u.node) != op::add || u.slot > 1 || !s.open(u.node))
+            return false;
         const tensor& t = s.view.node(u.node);
         if (t.src[1 - u.slot] == o.result || !s.follows_name(u.node, u.slot, 2, o, true))
             return false;

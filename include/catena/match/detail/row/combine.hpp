@@ -32,9 +32,12 @@ struct stage_match<stage_kind::combine> : idle_match {
 
   private:
     /// Are all nodes of the sum free, that is not covered by a step? If the launch of the experts
-    /// covers the sum of the slots, the slots are left out.
+    /// covers the sum of the slots, the slots are left out, and if a launch covers the shared
+    /// expert's gate, the gate is.
     static bool leave_covered(const site& s, combination& c) {
         const auto open = [&s](std::int32_t n) { return s.open(n); };
+        const array_view<std::int32_t> gate = c.gate_nodes();
+        if (!std::all_of(gate.begin(), gate.end(), open)) c.leave_gate(s.view.nodes[gate[0]]);
         const auto behind = c.nodes.begin() + static_cast<std::ptrdiff_t>(c.slot_nodes);
         if (behind != c.nodes.end() && std::none_of(c.nodes.begin(), behind, open)) c.leave_slots();
         return std::all_of(c.nodes.begin(), c.nodes.end(), open);

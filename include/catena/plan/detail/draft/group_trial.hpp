@@ -84,7 +84,7 @@ class group_trial : drafter {
     bool open_with(const family& f, attempt& tried, const output& o, bool alone) {
         std::optional<match> value;
         if (alone) {
-            const epilogue_site site{sums_, f.common.epilogue};
+            const epilogue_site site{sums_, f.common.epilogue, draft_.accepted.actions()};
             output sum = o;
             if (part_match<epilogue_part::combine>::take(site, sum) && open(tried, sum, value, &o))
                 return true;
@@ -212,6 +212,7 @@ class group_trial : drafter {
                 c.internal = fed_by(g_, n, o.nodes);
                 for (int slot = 0; slot < 2; ++slot)
                     if (o.reads_by_element(t.src[slot])) c.by_element |= 1u << slot;
+                c.into = o.result;
             }
             tried.trial().nodes.push_back(c);
         }

@@ -27,7 +27,7 @@ class output_finder : drafter {
     /// The outputs of the first reader and of those near it that run with it; two that one GLU
     /// gates are one output. The readers count as dealt.
     std::vector<output> outputs(const pattern& chain, reader* first, reader* end) {
-        const epilogue_site site{sums_, chain.epilogue};
+        const epilogue_site site{sums_, chain.epilogue, draft_.accepted.actions()};
         mates_.clear();
         mates_.push_back(first);
         const reader* picked = first->expert ? first : nullptr;  // whose ids the launch has
@@ -64,13 +64,11 @@ class output_finder : drafter {
             found.erase(up);
         }
         for (output& o : found) {
-            use next = g_.only_reader(o.result);
+            const use next = g_.only_reader(o.result);
             const bool function = next.node >= 0 && g_.kind(next.node) == op::unary;
             if (function && gated_later(site, o)) continue;
             take_functions(site, o);
-            next = g_.only_reader(o.result);
-            const bool left = next.node >= 0 && !draft_.covered(next.node);  // by another matmul
-            if (left) part_match<epilogue_part::residual>::take(site, o);
+            part_match<epilogue_part::residual>::take(site, o);
         }
         return found;
     }

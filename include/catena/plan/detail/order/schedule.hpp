@@ -18,8 +18,9 @@ struct covered_node {
     bool elided = false;  ///< the result is not written
     /// Bit s: source s comes from the step itself or from the workspace.
     std::uint32_t internal = 0;
-    std::uint32_t by_element = 0;  ///< bit s: the thread that reads an element of source s is the
-                                   ///< one that writes it, later
+    std::uint32_t by_element = 0;   ///< bit s: the thread that reads an element of source s is the
+                                    ///< one that writes it, later
+    std::int32_t into = no_tensor;  ///< of a group: the result that has these elements
 };
 
 /// A step that is being tried.
@@ -295,7 +296,8 @@ class schedule {
         for (std::int32_t i = 0; i < reader.reads; ++i) {
             const read_edge& r = reader.read[i];
             if (!may_meet(g_, writer.written, r.tensor)) continue;
-            const bool alone = (reader.of.by_element >> r.slot & 1u) != 0 && (m.row || itself) &&
+            const bool alone = (reader.of.by_element >> r.slot & 1u) != 0 &&
+                               (m.row || writer.written == reader.of.into) &&
                                same_place(g_.view.at(writer.written), g_.view.at(r.tensor));
             if (!alone && !m.at_once) return true;
         }

@@ -78,7 +78,7 @@ class epilogue_launch : public routing_launch {
         uses(p, epilogue_part::bias);
         aligned(address_of(b), 4, "a bias");
         if (!p.picked || m.bias_nb1 == 0)
-            return of_rows(vector(b, m.rows, 4, "a bias"), m.rows, p.columns);
+            return of_rows(vector(b, m.rows, 4, "a bias", p.columns == 1), m.rows, p.columns);
         aligned(static_cast<std::uint64_t>(m.bias_nb1), 4, "a bias");
         const value all = read_at(rows_at(b, m.rows, m.experts, m.bias_nb1), "a bias");
         return single(hash_of(term::picked, all.hash, p.ids.hash));

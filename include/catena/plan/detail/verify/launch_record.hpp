@@ -90,8 +90,9 @@ class launch_record {
     }
     value read(const region& r) const { return proof::read(there_, writes_, r); }
 
-    value vector(const float* p, std::int64_t k, std::uint64_t alignment, const char* name) {
-        return read_at(aligned_rows(p, alignment, name, k, 1, 0), name);
+    value vector(const float* p, std::int64_t k, std::uint64_t alignment, const char* name,
+                 bool by_element = false) {
+        return read_at(aligned_rows(p, alignment, name, k, 1, 0), name, by_element);
     }
     value number(const float* p, std::int64_t elements, const char* name) {
         return of_all(vector(p, 1, 4, name), elements);
