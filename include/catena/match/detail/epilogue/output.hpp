@@ -90,7 +90,7 @@ struct output {
     }
 
     /// Does a thread of the launch read an element of the tensor before it writes that of the
-    /// result?
+    /// result? A bias that several columns share is a constant, so it lies under no result.
     bool reads_by_element(std::int32_t tensor) const {
         for (const epilogue_part p : parts)
             if (info(p).reads != part_operand::number && reads[p].tensor == tensor) return true;
