@@ -4,6 +4,7 @@
 
 #include "expand.hpp"
 
+#include "catena/pick/config.hpp"
 #include "catena/pick/problem.hpp"
 
 #include <filesystem>

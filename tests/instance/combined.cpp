@@ -10,13 +10,13 @@ using namespace catena_test;
 
 namespace {
 
-constexpr matvec_policy one_row = {.threads = 64,
-                                   .rows = 1,
-                                   .columns = 1,
-                                   .piece = 1024,
-                                   .stages = 3,
-                                   .copy = copy_method::bulk,
-                                   .activation = activation_source::shared};
+constexpr matvec_policy lone_row = {.threads = 64,
+                                    .rows = 1,
+                                    .columns = 1,
+                                    .piece = 1024,
+                                    .stages = 3,
+                                    .copy = copy_method::bulk,
+                                    .activation = activation_source::shared};
 constexpr matvec_policy three_rows = {
     .threads = 96, .rows = 3, .columns = 1, .piece = 1024, .stages = 2, .copy = copy_method::async};
 constexpr matvec_policy float_weights = {.threads = 64,
@@ -91,7 +91,7 @@ void same_as_row(const instance& on) {
 }  // namespace
 
 TEST_CASE("Slots that a launch adds up give the bits of the row step behind it") {
-    same_as_row(made<products<format::q4_K>, one_row>());
+    same_as_row(made<products<format::q4_K>, lone_row>());
     same_as_row(made<products<format::q6_K>, three_rows>());
     same_as_row(made<products<format::mxfp4>, three_rows>());
     constexpr product_computation as_f32 = {.kind = skeleton::matvec,
