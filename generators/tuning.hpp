@@ -39,7 +39,7 @@ inline constexpr int verdict_count = 6;
 struct tuned_candidate {
     catena::policy policy;
     int registers = 0;
-    launch_shape shape;  ///< as it was timed; no resident blocks: nobody wrote it down
+    launch_shape shape = {};  ///< as it was timed; no resident blocks: nobody wrote it down
     double predicted_us = 0;
     verdict is = verdict::open;
     std::string why;  ///< of a failed one

@@ -19,7 +19,7 @@ using generator::tuned_problem;
 struct prepared {
     std::string fault;  ///< empty: it compiled, and its result is right
     int registers = 0;
-    launch_shape shape;  ///< of its launch
+    launch_shape shape = {};  ///< of its launch; no resident blocks: nothing was launched
 };
 
 /// A candidate broke the device: this process can run nothing more on it.
