@@ -234,9 +234,9 @@ TEST_CASE("the records of this tree have the steps of their models' graphs", "[m
             CAPTURE(gpu, name);
             const json::graph g = optimized(given(name));
             const report r = make_report(g, table_for(target_options{"", record.gpu}), &record);
-            // A plan may have changed since, but not most of it.
+            // Plans have changed since: most in Qwen3.6, where norms are in other launches now.
             CHECK(r.measured->same.steps + r.measured->other.steps >
-                  static_cast<int>(r.plan.steps.size()) / 2);
+                  static_cast<int>(r.plan.steps.size()) / 4);
             CHECK(name.rfind(r.measured->walk.model, 0) == 0);
             CHECK(name.substr(name.rfind('.') + 1) == r.measured->walk.load);
         }

@@ -297,7 +297,7 @@ class schedule {
             const read_edge& r = reader.read[i];
             if (!may_meet(g_, writer.written, r.tensor)) continue;
             const bool alone = (reader.of.by_element >> r.slot & 1u) != 0 &&
-                               (m.row || writer.written == reader.of.into) &&
+                               (m.row || itself || writer.written == reader.of.into) &&
                                same_place(g_.view.at(writer.written), g_.view.at(r.tensor));
             if (!alone && !m.at_once) return true;
         }
