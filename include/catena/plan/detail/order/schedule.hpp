@@ -20,6 +20,8 @@ struct covered_node {
     std::uint32_t internal = 0;
     std::uint32_t by_element = 0;  ///< bit s: the thread that reads an element of source s is the
                                    ///< one that writes it, later
+    std::uint32_t by_part = 0;     ///< the same, if one of the parts of source s is written, each
+                                   ///< of which its threads deal with alike
 };
 
 /// A step that is being tried.
@@ -297,7 +299,9 @@ class schedule {
             if (!may_meet(g_, writer.written, r.tensor)) continue;
             const bool alone = (reader.of.by_element >> r.slot & 1u) != 0 && (m.row || itself) &&
                                same_place(g_.view.at(writer.written), g_.view.at(r.tensor));
-            if (!alone && !m.at_once) return true;
+            const bool part = (reader.of.by_part >> r.slot & 1u) != 0 &&
+                              one_part(g_.view.at(writer.written), g_.view.at(r.tensor));
+            if (!alone && !part && !m.at_once) return true;
         }
         return false;
     }
