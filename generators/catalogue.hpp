@@ -62,6 +62,10 @@ inline constexpr auto joined_sum = rms_norm | mul(weight) | add(residual) | emit
 inline constexpr auto attention_heads =
     rms_norm | mul(weight) | rope | store<f32, f16, bf16, q8_0, q4_0> | emit<f32>;
 
+/// What a convolution makes of the tokens of a sequence, such as Q, K and V on their way to linear
+/// attention: each value as it is, and heads normed.
+inline constexpr auto convolved_heads = convolve | emit<f32> | rms_norm | emit<f32>;
+
 /// What engines with matmuls of their own read, its scales in a tensor beside it.
 inline constexpr auto engine_value =
     emit<f32> | emit<f16> | emit<bf16> |
@@ -104,6 +108,7 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"engine_quantize">(engine_value),
     entry<"l2_norm">(l2_norm | emit<f32>),
     entry<"attention_heads">(attention_heads),
+    entry<"convolved_heads">(convolved_heads),
     entry<"routing">(score | choose | weigh | emit<f32>),
     entry<"routed_experts">(score | choose | weigh | emit<f32> | mul_mat_id<q4_K, mxfp4> | finish_routed),
 

@@ -13,68 +13,6 @@ namespace catena::generator {
 
 namespace {
 
-/// Norms of rows of up to values * their threads elements. The last two read x more than once: any
-/// k, and any alignment.
-constexpr row_policy norm_policies[] = {
-    {.threads = 256, .values = 8, .vector = true},    // k <= 2048
-    {.threads = 512, .values = 8, .vector = true},    // k <= 4096
-    {.threads = 1024, .values = 8, .vector = true},   // k <= 8192
-    {.threads = 1024, .values = 16, .vector = true},  // k <= 16384
-    {.threads = 1024, .vector = true},
-    {.threads = 256},
-};
-
-/// Norms that few models have: by the cost model a row of up to 2048 takes 3 % longer with the
-/// second. Of heads, which have a warp each, matrices read those that are gated, and attention the
-/// l2_norm.
-constexpr row_policy rarer_norm_policies[] = {
-    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256, not of a layer_norm
-    {.threads = 512, .values = 8, .vector = true},
-    {.threads = 1024, .values = 8, .vector = true},
-    {.threads = 1024, .vector = true},
-    {.threads = 256},
-};
-
-/// A norm, its sum with a residual, and the norm of that: whole rows of models whose norms stand
-/// behind their matrices, 1152 to 6144 long. By the cost model 512 threads would take 0.2 us less
-/// of rows up to 4096, for 20 KB more.
-constexpr row_policy joining_policies[] = {
-    {.threads = 768, .values = 8, .vector = true},  // k <= 6144
-    {.threads = 256},
-};
-
-/// Heads, a warp each. The last takes any alignment.
-constexpr row_policy head_policies[] = {
-    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // k <= 128
-    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256
-    {.threads = 128, .values = 16, .rows = 4},                 // k <= 512
-};
-
-/// Routing, a block for each token.
-constexpr row_policy route_policies[] = {
-    {.threads = 32, .values = 4},   // experts <= 128
-    {.threads = 128, .values = 4},  // experts <= 512
-    {.threads = 256, .values = 4},  // experts <= 1024
-};
-
-/// Norms in formats with their scales apart: the kernels are long, so there are few of them.
-constexpr row_policy apart_policies[] = {
-    {.threads = 256, .values = 8, .vector = true},   // k <= 2048
-    {.threads = 1024, .values = 8, .vector = true},  // k <= 8192
-    {.threads = 1024, .vector = true},
-    {.threads = 256},
-};
-
-/// Gated and plain rows: nothing is summed over a row, so the fourth takes any k and still reads x
-/// once. Rows of heads have a warp each: on an H100 a block for each row took twice as long.
-constexpr row_policy elementwise_policies[] = {
-    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256
-    {.threads = 256, .values = 4, .vector = true},             // k <= 1024
-    {.threads = 512, .values = 8, .vector = true},             // k <= 4096
-    {.threads = 1024, .vector = true},
-    {.threads = 256},
-};
-
 /// The shapes of a matvec, few, for each is there for every set of formats. One column: 128
 /// threads, since at the 1024 .. 4096 rows of a decode step 132 SMs get 8 .. 31 rows each, which
 /// larger blocks would deal out unevenly; one row a warp for few rows, two for pairs and to reuse
@@ -253,22 +191,6 @@ matvec_policy fragments_of(const arch& target, const arch_choice& choice,
     if (!holds(longest_column)) p.piece /= 2;
     if (!holds(usual_column)) p.slices /= 2, p.threads /= 2, p.min_blocks *= 2;
     return p;
-}
-
-std::vector<policy> row_policies(const row_computation& computes) {
-    if (has_heads(computes.stages)) return {std::begin(head_policies), std::end(head_policies)};
-    if (routes(computes.stages)) return {std::begin(route_policies), std::end(route_policies)};
-    if (!has_norm(computes.stages))
-        return {std::begin(elementwise_policies), std::end(elementwise_policies)};
-    if (computes.emits.has(format::int8_token))
-        return {std::begin(apart_policies), std::end(apart_policies)};
-    if (computes.stages.has(stage_kind::join_residual))
-        return {std::begin(joining_policies), std::end(joining_policies)};
-    if (computes.stages.has(stage_kind::layer_norm))
-        return {std::begin(rarer_norm_policies) + 1, std::end(rarer_norm_policies)};
-    if (!computes.stages.has(stage_kind::rms_norm) || computes.stages.has(stage_kind::gate))
-        return {std::begin(rarer_norm_policies), std::end(rarer_norm_policies)};
-    return {std::begin(norm_policies), std::end(norm_policies)};
 }
 
 std::vector<policy> float_policies(const arch& target, const arch_choice& choice,

@@ -21,6 +21,9 @@ std::vector<preferred_row> preferences_for(const arch& target, const std::vector
 /// Do matvecs of these formats come with the norm of their activation inside, too?
 bool norm_inside(format_set weights);
 
+/// The policies of a row, the same on every arch.
+std::vector<policy> row_policies(const row_computation& computes);
+
 /// The policies of a matmul on an arch that copies so: shapes that its shared memory holds.
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,
                                     const product_computation& computes);

@@ -103,9 +103,31 @@ rotation turn_of(std::int64_t k) {
     return rotation_of(n);
 }
 
+/// A problem does not say which heads are normed: all are, of one token.
+void fill_convolution(const row_problem& p, table_of_stretches s) {
+    heads_args& a = s.to.heads;
+    convolution_args& c = a.convolved;
+    const std::int64_t channels = p.k * p.rows, kept = (p.slots - 1) * channels;
+    c.channels = static_cast<std::int32_t>(channels);
+    c.length = static_cast<std::int32_t>(p.slots);
+    c.x = s.values(channels);
+    c.taps = s.values(p.slots * channels);
+    c.state = s.values(kept), c.next_state = s.results(kept);
+    if (p.sum) c.f32 = s.results(channels);
+    c.function = gate_function::silu;
+    a.members = a.tokens = 1;
+    a.rows = static_cast<std::int32_t>(p.rows);
+    head_member& m = a.member[0];
+    m.k = static_cast<std::int32_t>(p.k), m.heads = a.rows;
+    m.normed = p.needs.stages.has(stage_kind::rms_norm), m.eps = 1e-6f;
+    m.f32 = s.results(channels);
+    m.f32_nb1 = 4 * p.k, m.f32_nb2 = 4 * channels;
+}
+
 /// A problem does not say which heads are of which value, or token: those that are stored are of
 /// one, and all others of another, of one token.
 void fill_heads(const row_problem& p, table_of_stretches s) {
+    if (convolves(p.needs.stages)) return fill_convolution(p, s);
     heads_args& a = s.to.heads;
     const auto add = [&](std::int64_t heads, format cache) {
         if (heads == 0) return;

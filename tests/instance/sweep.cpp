@@ -17,7 +17,10 @@ namespace {
 template <class Case>
 void sweep_cases(const instance& on, const instance* peer, std::size_t every,
                  std::vector<Case> cases) {
-    if constexpr (!std::is_same_v<Case, head_case> && !std::is_same_v<Case, route_case>)
+    constexpr bool finds_own = !std::is_same_v<Case, convolution_case> &&
+                               !std::is_same_v<Case, head_case> &&
+                               !std::is_same_v<Case, route_case>;
+    if constexpr (finds_own)
         if (on.computes.visit([](const auto& c) { return c.own; })) apply_own(cases, on);
     REQUIRE(!cases.empty());
     const std::size_t named = std::hash<std::string>()(row_name(on.computes, on.policy, ""));
@@ -33,7 +36,9 @@ void sweep_cases(const instance& on, const instance* peer, std::size_t every,
 }  // namespace
 
 void sweep(const instance& on, const instance* peer, std::size_t every) {
-    if (on.computes.kind() == skeleton::row && has_heads(on.computes.row().stages))
+    if (on.computes.kind() == skeleton::row && convolves(on.computes.row().stages))
+        sweep_cases(on, peer, every, convolution_cases(on.policy.row()));
+    else if (on.computes.kind() == skeleton::row && has_heads(on.computes.row().stages))
         sweep_cases(on, peer, every, head_cases(on.computes.row(), on.policy.row()));
     else if (on.computes.kind() == skeleton::row && routes(on.computes.row().stages))
         sweep_cases(on, peer, every, route_cases(routed_experts(on.policy.row())));

@@ -2,6 +2,7 @@
 // values that leave the range of a format.
 #pragma once
 
+#include "convolution_case.hpp"
 #include "head_case.hpp"
 #include "matvec_case.hpp"
 #include "route_case.hpp"
@@ -25,6 +26,7 @@ std::vector<row_case> row_cases(const catena::row_computation& computes,
                                 const catena::row_policy& how);
 std::vector<head_case> head_cases(const catena::row_computation& computes,
                                   const catena::row_policy& how);
+std::vector<convolution_case> convolution_cases(const catena::row_policy& how);
 std::vector<route_case> route_cases(int most_experts);
 std::vector<matvec_case> combined_cases(const catena::product_computation& computes,
                                         const catena::matvec_policy& how);

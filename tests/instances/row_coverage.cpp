@@ -51,6 +51,23 @@ void each_length_of_heads(const row_computation& computes, const Visit& visit) {
                 }
 }
 
+/// Channels of as many heads as models have, and of some that no head ends at.
+template <class Visit>
+void each_convolution(const row_computation& computes, const Visit& visit) {
+    row_problem p;
+    p.needs = computes;
+    for (const int taps : {3, 4})
+        for (const std::int64_t k : {1, 4, 37, 64, 128, 256})
+            for (const std::int64_t rows : {1, 16, 64, 1024})
+                for (const int alignment : {16, 4}) {
+                    p.slots = taps;
+                    p.k = k;
+                    p.rows = rows;
+                    p.alignment = alignment;
+                    visit(p);
+                }
+}
+
 /// Routers of every size that models have.
 template <class Visit>
 void each_router(const row_computation& computes, const Visit& visit) {
@@ -71,6 +88,7 @@ template <class Visit>
 void each_problem(const row_computation& computes, const Visit& visit) {
     row_problem p;
     p.needs = computes;
+    if (convolves(computes.stages)) return each_convolution(computes, visit);
     if (has_heads(computes.stages)) return each_length_of_heads(computes, visit);
     if (routes(computes.stages)) return each_router(computes, visit);
     for (const bool quantizes : {false, true})

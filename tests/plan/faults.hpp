@@ -109,6 +109,8 @@ struct fault {
 std::vector<fault> faults();
 /// Those of heads, which are among them.
 std::vector<fault> faults_of_heads();
+/// Those of convolutions, which are among them too.
+std::vector<fault> faults_of_convolutions();
 /// Those of routing, which are among them too.
 std::vector<fault> faults_of_routing();
 /// Those of launches that their kernels cannot do.

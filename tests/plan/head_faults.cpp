@@ -49,8 +49,9 @@ std::vector<fault> faults_of_heads() {
          in_heads([](args& a, member& m) { return m.turned && shift(a.positions, 4); })},
         {"a turn without its divisors",
          in_heads([](args& a, member& m) { return m.turned && drop(a.factors); })},
-        {"heads at other distances",
-         in_heads([](args&, member& m) { return m.heads > 1 && (m.x_nb1 += 16) > 0; })},
+        {"heads at other distances", in_heads([](args&, member& m) {
+             return m.x != nullptr && m.heads > 1 && (m.x_nb1 += 16) > 0;
+         })},
         {"a head less", in_heads([](args&, member& m) { return --m.heads > 0; })},
         {"shorter heads", in_heads([](args&, member& m) { return (m.k -= 32) > 0; })},
         {"values that begin at another row",

@@ -14,7 +14,11 @@ constexpr bool reads_weight(const stage& s) {
            s.reads == operand::next_weight;
 }
 
-/// The rule of a second norm, whose result only a weight reads, and then the op's own.
+/// The stages that a convolved value passes.
+inline constexpr stage_set convolved_stages = stage_kind::rms_norm | stage_kind::emit;
+
+/// The rule of a second norm, whose result only a weight reads, then the op's own, and then that of
+/// what a convolution makes.
 template <flow Before, class Op>
 constexpr flow flow_after_op() {
     if constexpr (!std::is_same_v<Op, refused_op>) {
@@ -24,7 +28,12 @@ constexpr flow flow_after_op() {
                       "catena: a second norm has a weight: put mul(next_weight) right behind it");
         if constexpr (!weighted) return refused;
     }
-    return Op::template after<Before>();
+    constexpr flow next = Op::template after<Before>();
+    constexpr bool of_heads =
+        next.refused || !convolves(Before.passed) || convolved_stages.has(next.last);
+    static_assert(of_heads,
+                  "catena: convolve makes heads: rms_norm norms them, and emit<f32> writes them");
+    return of_heads ? next : refused;
 }
 
 template <class... Ops>

@@ -67,9 +67,12 @@ struct inputs {
     std::vector<double> shared_gate = {};     ///< [rows], gate of x, which a shared expert made;
                                               ///< empty: x as it is
     std::int64_t expert_slots = 0;
-    gating gated_by;         ///< function that glu applies to the gate
-    gating own = {};         ///< an engine's own op, applied to the finished value
-    std::int64_t heads = 1;  ///< rows of x that a token has next to each other
+    gating gated_by;                 ///< function that glu applies to the gate, or of a convolution
+    gating own = {};                 ///< an engine's own op, applied to the finished value
+    std::int64_t heads = 1;          ///< rows of x that a token has next to each other
+    std::vector<double> taps = {};   ///< [length, channels] of a convolution, the last tap for a
+                                     ///< token's own value; channels are heads next to each other
+    std::vector<double> state = {};  ///< [length - 1, channels]: values before the first token
     rope_numbers rope = {};
     std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
     std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them
@@ -87,8 +90,9 @@ struct inputs {
 };
 
 struct outputs {
-    std::vector<double> sum;    ///< [k, rows], if the chain emits it
-    std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
+    std::vector<double> sum;         ///< [k, rows], if the chain emits it
+    std::vector<double> value;       ///< [k, rows]: what every emit<F> and quantize<F> rounds
+    std::vector<double> state = {};  ///< [length - 1, channels]: the last values of a convolution
     std::map<std::int64_t, std::vector<double>> stored = {};  ///< rows of the cache by their
                                                               ///< numbers: the heads of a token
     /// [k, rows]: scores of a token's experts, what these are sorted by, and their numbers, the
@@ -105,7 +109,7 @@ struct evaluation {
     const inputs& in;
     std::vector<double> value;
     int norms = 0;        ///< norms passed so far
-    bool at_sum = false;  ///< the value is x + residual, fresh: an emit here writes the sum
+    bool at_sum = false;  ///< the value is a sum, fresh: an emit here writes what a norm reads
     std::vector<std::vector<double>> seconds = {};  ///< products of up, one vector for each matrix
     std::vector<std::int32_t> chosen = {};          ///< [routing.chosen, rows]
     outputs out = {};

@@ -147,6 +147,9 @@ inline constexpr int max_members = 16;
 /// Values that one launch of heads can hold: Q, K, V, and one beside them.
 inline constexpr int max_head_members = 4;
 
+/// Taps that a channel of a convolution can have.
+inline constexpr std::int32_t min_taps = 3, max_taps = 4;
+
 struct lowered_chain {
     const char* name = "";       ///< name in the catalogue: "norm_input"
     const char* signature = "";  ///< text of chain::signature: "rms_norm | mul(weight) | ..."

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6b495bfcf031e62e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 475c3fc0fb73698e.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -8,6 +8,8 @@ namespace CATENA_NAMESPACE::instances::computations {
 
 inline constexpr row_computation combine_scale_add_rms_norm_mul_ggml =
     {.stages = stage_set::of(stage_kind::combine) | stage_kind::scale | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight, .emits = formats("ggml")};
+inline constexpr row_computation convolve_rms_norm_f32 =
+    {.stages = stage_set::of(stage_kind::convolve) | stage_kind::rms_norm, .emits = formats("f32")};
 inline constexpr row_computation glu_ggml =
     {.stages = stage_set::of(stage_kind::glu), .emits = formats("ggml")};
 inline constexpr row_computation glu_engines =

@@ -15,7 +15,8 @@ namespace CATENA_NAMESPACE {
 /// One value with heads, such as Q, [k, heads, tokens]. Each head passes, in this order: a norm and
 /// its weight, a turn, a scale. Then it is written as f32 and stored in a cache.
 struct head_member {
-    const float* x = nullptr;       ///< [k, heads, tokens], unit element stride
+    const float* x = nullptr;       ///< [k, heads, tokens], unit element stride; null: heads are
+                                    ///< channels of heads_args::convolved
     const float* weight = nullptr;  ///< [k], weight of the norm, which no kernel writes (it is read
                                     ///< before the grid wait); null: each is 1
     float* f32 = nullptr;           ///< [k, heads, tokens], unit element stride; may lie exactly
@@ -29,7 +30,8 @@ struct head_member {
     std::int64_t cache_nb = 0;              ///< bytes of cache: row to row
     std::int32_t k = 0;                     ///< elements of a head
     std::int32_t heads = 0;                 ///< heads of a token
-    std::int32_t first_row = 0;             ///< heads of all tokens of the preceding members
+    std::int32_t first_row = 0;             ///< heads of all tokens of the preceding members; of
+                                            ///< one token if they are convolved
     std::int32_t cache_rows = 0;            ///< rows of the cache
     float eps = 0;                          ///< eps of the norm
     float scale = 1;                        ///< factor of the head, behind the turn
@@ -38,10 +40,36 @@ struct head_member {
     bool ids_of_64_bits = false;          ///< cache_ids are i64, else i32
     bool normed = false;                  ///< the head is normed: rms_norm with eps
     bool turned = false;                  ///< the head is turned, as heads_args::turn says
+    std::int32_t first_channel = 0;       ///< channels of the preceding members, if heads are
+                                          ///< convolved
+};
+
+/// The convolution that makes the heads of a launch: for each channel, of the tokens of one
+/// sequence. Element i of head h of a member is channel first_channel + h * k + i; each channel is
+/// of one member.
+struct convolution_args {
+    const float* x = nullptr;      ///< [channels, tokens], unit element stride
+    const float* taps = nullptr;   ///< [length, channels] without gaps, which no kernel writes
+                                   ///< (it is read before the grid wait); the last tap is for the
+                                   ///< token itself
+    const float* bias = nullptr;   ///< [channels], which no kernel writes; null: each is 0
+    const float* state = nullptr;  ///< [length - 1, channels, states] without gaps: the values
+                                   ///< before the first token, the oldest first
+    const std::int32_t* state_id = nullptr;  ///< number of the state that is read; if there is no
+                                             ///< such state its values are NaN; null: 0
+    float* next_state = nullptr;  ///< [length - 1, channels] without gaps, receives the last
+                                  ///< values; may be one of `state`; null: not written
+    float* f32 = nullptr;         ///< [channels, tokens], receives the values before norms; may lie
+                                  ///< exactly over x; null: not written
+    std::int64_t x_nb = 0, f32_nb = 0;  ///< bytes from one token to the next
+    std::int32_t channels = 0;          ///< 0: the launch convolves nothing
+    std::int32_t length = 0;            ///< taps of a channel, min_taps to max_taps
+    std::int32_t states = 1;
+    gate_function function = gate_function::none;  ///< none or silu
 };
 
 /// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
-/// own.
+/// own. If they are convolved, a warp has a head of all tokens.
 struct heads_args {
     const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] if the turn has
                                               ///< sections; null if no member is turned
@@ -50,8 +78,10 @@ struct heads_args {
     rotation turn;                   ///< the turn of all members that are turned
     std::int32_t members = 0;        ///< values in use, the first ones of `member`
     std::int32_t tokens = 0;         ///< tokens of each value
-    std::int32_t rows = 0;           ///< heads of all tokens of all members
+    std::int32_t rows = 0;           ///< heads of all tokens of all members; of one token if they
+                                     ///< are convolved
     head_member member[max_head_members];
+    convolution_args convolved;  ///< what makes the heads, if they are not in memory
 };
 
 /// The arguments of the skeleton `row` for a routing: each token has a block of its own. Its ids

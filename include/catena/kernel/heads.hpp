@@ -1,16 +1,13 @@
 // The row skeleton of heads: each head of a token is normed, turned and written by a warp of its
 // own, as f32 and into a row of a cache. One launch has the heads of several values: Q, K and V of
-// a layer, each with operands of its own.
+// a layer, each with operands of its own. Or a convolution makes the heads (convolved_head.hpp).
 //
-// Lane t owns elements 4 * (32 j + t) .. + 3 of its head for j = 0, 1, ... All of them are read
-// before any is written, so f32 may lie exactly over x.
+// All elements of a head are read before any is written, so f32 may lie exactly over x.
 #pragma once
 
-#include "catena/exec/elementary.hpp"
+#include "catena/kernel/convolved_head.hpp"
+#include "catena/kernel/held_head.hpp"
 #include "catena/kernel/objection/row.hpp"
-#include "catena/kernel/reduce.hpp"
-#include "catena/kernel/row/memory.hpp"
-#include "catena/kernel/row/norm.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +19,15 @@ inline constexpr int q4_0_bytes = info(format::q4_0).block_bytes;
 
 /// One head's work; see heads_body.
 template <class X, row_policy P, row_computation C>
-class head_work {
+class head_work : held_head<X, P> {
+    using base = held_head<X, P>;
+    using base::a_, base::m_, base::x_, base::held;
+    using base::at, base::load, base::norm_of, base::scale, base::write;
+    using typename base::quads;
+
   public:
     CATENA_FN head_work(X& x, const heads_args& a, const head_member& m, int row, float* exchange)
-        : x_(x),
-          a_(a),
-          m_(m),
+        : base(x, a, m),
           token_(quotient(row, m.heads)),
           head_(row - token_ * m.heads),
           exchange_(exchange) {}
@@ -46,45 +46,13 @@ class head_work {
         }
         if (C.stages.has(stage_kind::rope) && m_.turned) turn(v);
         if (m_.scale != 1) scale(real{m_.scale}, v);
-        if (m_.f32 != nullptr)
-            write(row_at(m_.f32, {m_.f32_nb1, m_.f32_nb2, 0}, {head_, token_, 0}), v);
+        if (m_.f32 != nullptr) this->write_f32(head_, token_, v);
         if (C.stages.has(stage_kind::store) && m_.cache != nullptr) store(v);
     }
 
   private:
-    static constexpr int held = P.values / quad;
-    using quads = real[held][quad];
-
-    X& x_;
-    const heads_args& a_;
-    const head_member& m_;
     const int token_, head_;
     float* const exchange_;  // of the warp: as many as a head has elements
-
-    CATENA_FN int at(int j) const { return quad * (j * warp_size + x_.lane()); }
-
-    CATENA_FN void load(const float* row, quads& to) const {
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j) load_quad<P.vector>(x_, row, at(j), m_.k, to[j]);
-    }
-    CATENA_FN void write(float* row, const quads& v) const {
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, row, at(j), m_.k, v[j]);
-    }
-    CATENA_FN static void scale(real by, quads& v) {
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * by;
-    }
-
-    CATENA_FN real norm_of(const quads& v) {
-        real squares{0};
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i) squares = fma(v[j][i], v[j][i], squares);
-        const auto sum = [](real p, real q) { return p + q; };
-        return over_rms(over_threads<warp_size>(x_, squares, nullptr, sum), m_.k, m_.eps);
-    }
 
     CATENA_FN direction of_pair(real position, int pair) const {
         const rotation& r = a_.turn;
@@ -245,17 +213,19 @@ template <class X, row_policy P, row_computation C>
 CATENA_FN void heads_body(X& x, const heads_args& a) {
     static_assert(heads_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
     x.grid_trigger();
-    float* const exchange = x.template shared<float>(rows_of_block(P) * head_values(P));
     const int row = x.block() * rows_of_block(P) + x.warp();
     int which = 0;
     CATENA_UNROLL
     for (int i = 1; i < max_head_members; ++i)
         if (i < a.members && row >= a.member[i].first_row) which = i;
     const head_member& m = a.member[which];
-    if (row < a.rows)
+    if (row >= a.rows) return x.grid_wait();
+    if constexpr (convolves(C.stages)) {
+        convolved_head<X, P>(x, a, m, row - m.first_row).run();
+    } else {
+        float* const exchange = x.template shared<float>(rows_of_block(P) * head_values(P));
         head_work<X, P, C>(x, a, m, row - m.first_row, exchange + x.warp() * head_values(P)).run();
-    else
-        x.grid_wait();
+    }
 }
 
 }  // namespace CATENA_NAMESPACE::kernel

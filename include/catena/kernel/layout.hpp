@@ -278,6 +278,7 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 /// Dynamic shared memory of a launch, in bytes. `used`: what of its epilogue the launch is asked
 /// for.
 constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
+    if (convolves(c.stages)) return 0;
     // Heads are turned there, where lanes find the other elements of their pairs.
     if (has_heads(c.stages)) return std::int64_t{4} * rows_of_block(p) * head_values(p);
     if (routes(c.stages)) return route_shared_bytes(routed_experts(p));

@@ -37,7 +37,8 @@ struct row_problem {
     std::int64_t rows = 0;     ///< norm rows
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
     /// The results that are added up to x: one of each slot, and that of a shared expert. In a
-    /// routing, whose rows are tokens of k experts, those that a token is sent to.
+    /// routing, whose rows are tokens of k experts, those that a token is sent to. In a
+    /// convolution, whose rows are heads of one token, the taps of a channel.
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
     int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
@@ -153,9 +154,17 @@ constexpr bool quantizes_inside(const problem& p) {
     return p.kind() == skeleton::matvec && quantizes_inside(p.product().needs);
 }
 
+/// A value is read with its taps and the values before it, of which all but the first are written.
+/// It is written as it is, or normed.
+constexpr std::int64_t bytes_of_convolution(const row_problem& p) {
+    const std::int64_t state = p.slots - 1;
+    return 4 * p.k * p.rows * (1 + p.slots + 2 * state + 1);
+}
+
 /// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm
 /// is read once.
 constexpr std::int64_t bytes_of_heads(const row_problem& p) {
+    if (convolves(p.needs.stages)) return bytes_of_convolution(p);
     const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
     std::int64_t bytes = 4 * p.k * (2 * p.rows - p.stored + vectors), widest = 0;
     for (const format id : p.needs.emits)

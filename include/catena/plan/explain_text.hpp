@@ -77,8 +77,10 @@ inline std::string work(const row_problem& p) {
     if (routes(p.needs.stages))
         return detail::counted(p.rows, " token to ", " tokens to ") + std::to_string(p.slots) +
                " of " + std::to_string(p.k) + " experts";
-    return detail::counted(p.rows, " row of ", " rows of ") + std::to_string(p.k) +
-           (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
+    const std::string rows = detail::counted(p.rows, " row of ", " rows of ") + std::to_string(p.k);
+    if (convolves(p.needs.stages))
+        return rows + ", each value of " + std::to_string(p.slots) + " taps";
+    return rows + (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
 }
 /// What a product has to do: "2048 q4_K + 512 q6_K rows of 2048, 1 column".
 inline std::string work(const product_problem& p) {

@@ -38,6 +38,7 @@ constexpr subject subjects[] = {
     {"Mamba", mamba},
     {"Mamba2 and attention", mamba_hybrid, true, true},
     {"short convolutions", short_convolutions},
+    {"linear attention", linear_attention},
     {"one norm for attention and feed-forward part", one_norm_for_both, false},
     {"two norms of one value", two_norms_of_one, false},
     {"norms behind, and of all heads", norms_behind, false},

@@ -30,6 +30,7 @@ void experts_with_adapters(network&);
 void mamba(network&);
 void mamba_hybrid(network&);  // Mamba2, then attention; scales
 void short_convolutions(network&);
+void linear_attention(network&);
 
 // dense.cpp
 void one_norm_for_both(network&);  // attention and feed-forward part beside each other

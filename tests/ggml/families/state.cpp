@@ -16,10 +16,9 @@ std::size_t bytes(std::int64_t numbers) {
 int sequences(const network& n) { return n.tokens() % 16 == 0 ? 4 : n.tokens() % 2 == 0 ? 2 : 1; }
 
 /// What `read` makes of the states of these sequences; another is copied to the place behind.
-ggml_tensor* states_of(network& n, ggml_tensor* all,
+ggml_tensor* states_of(network& n, ggml_tensor* all, int count,
                        const std::function<ggml_tensor*(ggml_tensor* ids)>& read) {
     ggml_context* c = n.c();
-    const int count = sequences(n);
     std::vector<std::int32_t> main;
     for (int i = 0; i < count; ++i) main.push_back((i + 1) % states);
     ggml_tensor* zero = ggml_view_1d(c, all, all->ne[0], all->nb[1]);
@@ -37,8 +36,8 @@ ggml_tensor* convolved(network& n, const std::string& layer, ggml_tensor* x, int
     ggml_context* c = n.c();
     const std::int64_t channels = x->ne[0], before = length - 1, count = x->ne[2];
     ggml_tensor* all = n.cache(layer + "conv", GGML_TYPE_F32, before * channels, states);
-    ggml_tensor* old =
-        states_of(n, all, [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); });
+    ggml_tensor* old = states_of(n, all, static_cast<int>(count),
+                                 [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); });
     old = ggml_reshape_3d(c, old, before, channels, count);
     ggml_tensor* row = ggml_concat(c, old, ggml_transpose(c, x), 0);
     ggml_tensor* last = ggml_view_3d(c, row, before, channels, count, row->nb[1], row->nb[2],
@@ -53,7 +52,7 @@ ggml_tensor* scanned(network& n, const std::string& layer, ggml_tensor* x, ggml_
     ggml_context* c = n.c();
     const std::int64_t count = sequences(n), size = state_size * inner;
     ggml_tensor* all = n.cache(layer + "ssm", GGML_TYPE_F32, size, states);
-    ggml_tensor* y = states_of(n, all, [&](ggml_tensor* ids) {
+    ggml_tensor* y = states_of(n, all, sequences(n), [&](ggml_tensor* ids) {
         ggml_tensor* s = ggml_reshape_4d(c, all, state_size, x->ne[0], x->ne[1], states);
         return ggml_ssm_scan(c, s, x, dt, a, b, c_, ids, 1);
     });
@@ -133,7 +132,58 @@ ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x) 
     return n.matmul(layer + "ssm_out", y, hidden);
 }
 
+/// Linear attention of Qwen3-Next and Kimi Linear: Q, K and V are convolved together, Q and K are
+/// normed, and a gated delta net keeps a matrix for each head of V. Few tokens are of one sequence.
+ggml_tensor* delta_layer(network& n, const std::string& layer, ggml_tensor* x) {
+    ggml_context* c = n.c();
+    constexpr int size = 64, of_keys = 2, of_values = 4, keys = size * of_keys;
+    constexpr int mixed = 2 * keys + size * of_values;
+    const std::int64_t count = n.tokens() <= 4 ? 1 : sequences(n), tokens = n.tokens() / count;
+    ggml_tensor* all = ggml_reshape_3d(c, n.matmul(layer + "qkv", x, mixed), mixed, tokens, count);
+    all = ggml_silu(c, convolved(n, layer, all, kernel));
+    const auto part = [&](int number, int first) {
+        return ggml_view_4d(c, all, size, number, tokens, count, bytes(size), all->nb[1],
+                            all->nb[2], bytes(first));
+    };
+    const auto normed = [&](int first) {
+        return ggml_scale(c, ggml_rms_norm(c, part(of_keys, first), 1e-6f), 0.125f);
+    };
+    ggml_tensor *q = normed(0), *k = normed(keys);
+    const auto of_heads = [&](const std::string& name) {
+        ggml_tensor* w = n.of().numbers(layer + name, {hidden, of_values}, 0, 1);
+        return ggml_reshape_4d(c, ggml_mul_mat(c, w, x), 1, of_values, tokens, count);
+    };
+    ggml_tensor* decay = ggml_neg(c, ggml_softplus(c, of_heads("alpha")));
+    ggml_tensor* beta = ggml_sigmoid(c, of_heads("beta"));
+    ggml_tensor* kept =
+        n.cache(layer + "delta", GGML_TYPE_F32, std::int64_t{size} * size * of_values, states);
+    ggml_tensor* old = states_of(n, kept, static_cast<int>(count),
+                                 [&](ggml_tensor* ids) { return ggml_get_rows(c, kept, ids); });
+    old = ggml_reshape_4d(c, old, size, size, of_values, count);
+    ggml_tensor* y = ggml_gated_delta_net(c, q, k, part(of_values, 2 * keys), decay, beta, old, 1);
+    const std::int64_t made = size * of_values * tokens * count;
+    n.expand(ggml_cpy(c, ggml_view_1d(c, y, ggml_nelements(old), bytes(made)),
+                      ggml_view_1d(c, kept, ggml_nelements(old), 0)));
+    y = ggml_view_4d(c, y, size, of_values, tokens, count, bytes(size), bytes(size * of_values),
+                     bytes(size * of_values * tokens), 0);
+    y = n.rms_norm(y, layer + "norm");
+    ggml_tensor* z = ggml_reshape_4d(c, n.matmul(layer + "z", x, size * of_values), size, of_values,
+                                     tokens, count);
+    y = ggml_reshape_2d(c, ggml_mul(c, y, ggml_silu(c, z)), size * of_values, n.token_count());
+    return n.matmul(layer + "ssm_out", y, hidden);
+}
+
 }  // namespace
+
+void linear_attention(network& n) {
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        x = ggml_add(n.c(), x, delta_layer(n, layer, n.rms_norm(x, layer + "attn_norm")));
+        x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+    }
+    n.logits(x);
+}
 
 void mamba(network& n) {
     ggml_tensor* x = n.embeddings();

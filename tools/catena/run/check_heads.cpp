@@ -117,6 +117,7 @@ lowered_chain chain_of(const head_member& m) {
 }  // namespace
 
 step_result checker::run_heads(int step, const heads_args& a) {
+    if (a.convolved.channels > 0) return run_convolution(step, a);
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
     const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
     const rope_numbers turn = turn_of(s);

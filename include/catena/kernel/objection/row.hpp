@@ -23,8 +23,13 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
     if (!has_heads(c.stages)) return {};
     if (p.values == 0 || p.rows == 0) return {"a head has a warp, which keeps its values"};
     if (!cache_formats.contains(c.emits)) return {"heads are written as f32 and into caches"};
-    if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages))
+    if (convolves(c.stages)) {
+        if (!(stage_kind::convolve | stage_kind::rms_norm).contains(c.stages))
+            return {"heads that a convolution makes are normed, and nothing else"};
+        if (c.emits != format_set::of(format::f32)) return {"what is convolved is written as f32"};
+    } else if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages)) {
         return {"heads are normed, weighed, turned and stored, and nothing else"};
+    }
     return {};
 }
 

@@ -25,6 +25,29 @@ inline bool operator==(const head_turn& a, const head_turn& b) {
            rotation_of(a.numbers) == rotation_of(b.numbers);
 }
 
+/// The convolution that makes the heads of a launch, of the tokens of one sequence. The nodes are
+/// at most GET_ROWS, CONCAT, CPY, SSM_CONV, ADD and UNARY, given by their positions; -1: there is
+/// none.
+struct convolution {
+    std::int32_t x = no_tensor;      ///< [channels, tokens], in whatever order its strides say
+    std::int32_t state = no_tensor;  ///< the states, of which the id picks one
+    std::int32_t state_id = no_tensor, taps = no_tensor, bias = no_tensor;
+    std::int64_t channels = 0, tokens = 0, length = 0, states = 1;
+    std::int32_t pick = -1, join = -1, keep = -1, convolve = -1, add = -1, act = -1;
+    bool written = false;  ///< others than norms of heads read the value
+
+    bool found() const { return convolve >= 0; }
+    /// The node whose result the value is.
+    std::int32_t made_by() const { return act >= 0 ? act : add >= 0 ? add : convolve; }
+
+    /// f(position) for each node, in the order in which the value passes them.
+    template <class F>
+    void each_node(const F& f) const {
+        for (const std::int32_t n : {pick, join, keep, convolve, add, act})
+            if (n >= 0) f(n);
+    }
+};
+
 /// The heads of one value, such as Q, K or V on its way to attention, and the nodes of its chain,
 /// which are at most RMS_NORM, MUL, ROPE, SCALE and SET_ROWS. A node is given by its position; -1:
 /// there is none.
@@ -34,6 +57,7 @@ struct head_chain {
     row_strides at;                 ///< strides of x: head to head, token to token
     std::int64_t k = 0, count = 0;  ///< elements of a head, heads of a token
     std::int64_t tokens = 0;
+    std::int64_t first_channel = 0;  ///< of a convolution that makes the heads
     std::int32_t norm = -1, mul = -1, rope = -1, scaled = -1, store = -1;
     std::int32_t weight = no_tensor;  ///< weight of the norm
     float eps = 0, scale = 1;
@@ -98,6 +122,7 @@ struct match {
     std::int32_t node = -1;          ///< position of the norm, or of the node of a gated value
     std::vector<taken_node> taken;   ///< nodes of the stages, in the order of the value's way
     std::vector<head_chain> values;  ///< values of a launch of heads, which reads nothing else
+    convolution convolved;           ///< what makes these values, if a convolution does
     routing routed;                  ///< routing of a launch of routing, which reads nothing else
     combination experts;             ///< sum of experts that x and the residual join
     row_operands reads;

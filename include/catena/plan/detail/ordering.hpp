@@ -2,6 +2,7 @@
 // node behind what it reads.
 #pragma once
 
+#include "catena/match/detail/convolution_finder.hpp"
 #include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/expert_factor.hpp"
 #include "catena/match/detail/experts.hpp"
@@ -245,6 +246,23 @@ void keep_heads(const graph_index& g, const Keep& keep) {
     }
 }
 
+/// The last node of a convolution and of the norms of its heads: till then one launch may read the
+/// tokens. keep(tensor, last)
+template <class Keep>
+void keep_convolutions(const graph_index& g, const Keep& keep) {
+    const convolution_finder find(g);
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::ssm_conv) continue;
+        const convolved_values found = find.of(i);
+        if (found.why.found()) continue;
+        std::int32_t last = i;
+        const auto behind = [&last](std::int32_t n) { last = std::max(last, n); };
+        found.by.each_node(behind);
+        for (const head_chain& h : found.values) h.each_node(behind);
+        for (const std::int32_t t : {found.by.x, found.by.state, found.by.state_id}) keep(t, last);
+    }
+}
+
 /// The last node of what the first experts make behind a routing: of the matrices that read one
 /// activation, and of what one node alone makes of their results.
 inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
@@ -294,6 +312,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
             out.push_back({tensor, last});
     };
     keep_heads(g, keep);
+    keep_convolutions(g, keep);
     keep_logits(g, keep);
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);

@@ -6,6 +6,7 @@
 #include "catena/match/detail/matcher.hpp"
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/detail/draft/attempt.hpp"
+#include "catena/plan/detail/draft/convolution_planner.hpp"
 #include "catena/plan/detail/draft/group.hpp"
 #include "catena/plan/detail/draft/head_planner.hpp"
 #include "catena/plan/detail/draft/inside.hpp"
@@ -31,6 +32,7 @@ class plan_builder : drafter {
           groups_(drafted, outputs_, trial_, routed_),
           inside_(drafted, outputs_, trial_, groups_, weigh_),
           heads_(drafted),
+          convolutions_(drafted),
           routes_(drafted) {}
 
     /// Drafts all steps, and says what stays with the engine.
@@ -47,6 +49,9 @@ class plan_builder : drafter {
                 case op::rope:
                 case op::set_rows:
                     if (open(i)) heads_.plan(i);
+                    break;
+                case op::ssm_conv:
+                    convolutions_.plan(i);
                     break;
                 case op::argsort:
                     routes_.plan(i);
@@ -82,6 +87,7 @@ class plan_builder : drafter {
     grouper groups_;
     inside_fuser inside_;
     head_planner heads_;
+    convolution_planner convolutions_;
     route_planner routes_;
     std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
 

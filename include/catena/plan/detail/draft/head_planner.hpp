@@ -75,8 +75,8 @@ class head_planner : drafter {
         const row_problem what = problem_of(view_, some);
         if (what.rows > max_values) return {node, reason::too_large, what.rows, max_values};
         nearest_ = choices_.pick(what).nearest;
-        const obstacle why =
-            draft_row(what, node, [&](attempt& tried) { cover_heads(g_, some, tried.trial()); });
+        const obstacle why = draft_row(
+            what, node, [&](attempt& tried) { cover_heads(g_, some, {}, tried.trial()); });
         if (why.found()) return why;
         add_made(known_.heads, as_match(std::move(some), what.needs.stages));
         if (has_norm(what.needs.stages))

@@ -21,7 +21,7 @@ inline int alignment_of(const graph_view& view, const head_chain& h) {
     const auto of_rows = [&](std::int64_t nb1, std::int64_t nb2) {
         return static_cast<std::uint64_t>((h.count > 1 ? nb1 : 0) | (h.tokens > 1 ? nb2 : 0));
     };
-    reaches(h.x, of_rows(h.at.nb1, h.at.nb2), 4);
+    if (h.x != no_tensor) reaches(h.x, of_rows(h.at.nb1, h.at.nb2), 4);
     if (h.weight != no_tensor) reaches(h.weight, 0, 4);
     if (h.written) {
         const tensor& t = view.node(h.made_by());
@@ -37,11 +37,30 @@ inline int alignment_of(const graph_view& view, const head_chain& h) {
     return static_cast<int>(bits & (~bits + 1));
 }
 
+/// The largest power of two up to 16 that divides all that a convolution reads and writes.
+inline int alignment_of(const graph_view& view, const convolution& c) {
+    std::uint64_t bits = c.channels % 4 == 0 ? 16 : 4;
+    for (const std::int32_t t : {c.x, c.state, c.taps, c.bias})
+        if (t != no_tensor) bits |= static_cast<std::uint64_t>(base_alignment(view.at(t)));
+    for (const std::int32_t n : {c.keep, c.written ? c.made_by() : -1})
+        if (n >= 0) bits |= static_cast<std::uint64_t>(base_alignment(view.node(n)));
+    if (c.tokens > 1) bits |= static_cast<std::uint64_t>(view.at(c.x).nb[0]);
+    return static_cast<int>(bits & (~bits + 1));
+}
+
 /// What the row step of these heads must compute.
-inline row_problem problem_of(const graph_view& view, const std::vector<head_chain>& all) {
+inline row_problem problem_of(const graph_view& view, const std::vector<head_chain>& all,
+                              const convolution& by = {}) {
     row_problem p;
+    if (by.found()) {
+        p.needs.stages = stage_set::of(stage_kind::convolve);
+        p.needs.emits = format_set::of(format::f32);
+        p.slots = by.length;
+        p.sum = by.written;
+        p.alignment = alignment_of(view, by);
+    }
     for (const head_chain& h : all) {
-        const std::int64_t rows = h.count * h.tokens;
+        const std::int64_t rows = by.found() ? h.count : h.count * h.tokens;
         stage_set& stages = p.needs.stages;
         if (h.norm >= 0) stages = stages | stage_kind::rms_norm;
         if (h.mul >= 0) stages = stages | stage_kind::mul_weight;
@@ -59,18 +78,41 @@ inline row_problem problem_of(const graph_view& view, const std::vector<head_cha
     return p;
 }
 
+inline convolution_args convolution_arguments(const graph_view& view, const convolution& by,
+                                              addresses& at) {
+    convolution_args a;
+    a.x = at.floats(by.x);
+    a.x_nb = view.at(by.x).nb[0];
+    a.taps = at.floats(by.taps);
+    a.bias = at.floats(by.bias);
+    a.state = at.floats(by.state);
+    a.state_id = reinterpret_cast<const std::int32_t*>(at.of(by.state_id));
+    if (by.keep >= 0) a.next_state = at.floats(view.nodes[by.keep]);
+    if (by.written) {
+        a.f32 = at.floats(view.nodes[by.made_by()]);
+        a.f32_nb = view.node(by.made_by()).nb[1];
+    }
+    a.channels = static_cast<std::int32_t>(by.channels);
+    a.length = static_cast<std::int32_t>(by.length);
+    a.states = static_cast<std::int32_t>(by.states);
+    if (by.act >= 0) a.function = gate_function::silu;
+    return a;
+}
+
 inline heads_args head_arguments(const graph_view& view, const std::vector<head_chain>& all,
-                                 addresses& at) {
+                                 const convolution& by, addresses& at) {
     heads_args a;
+    if (by.found()) a.convolved = convolution_arguments(view, by, at);
     a.tokens = static_cast<std::int32_t>(all.front().tokens);
     for (const head_chain& h : all) {
         head_member& m = a.member[a.members++];
-        m.x = at.floats(h.x);
+        if (h.x != no_tensor) m.x = at.floats(h.x);
         m.x_nb1 = h.at.nb1, m.x_nb2 = h.at.nb2;
+        m.first_channel = static_cast<std::int32_t>(h.first_channel);
         m.k = static_cast<std::int32_t>(h.k);
         m.heads = static_cast<std::int32_t>(h.count);
         m.first_row = a.rows;
-        a.rows += m.heads * a.tokens;
+        a.rows += by.found() ? m.heads : m.heads * a.tokens;
         m.normed = h.norm >= 0;
         m.weight = at.floats(h.weight);
         m.eps = h.eps;
@@ -98,12 +140,29 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
     return a;
 }
 
+/// Lets a step cover the nodes of a convolution. The warp that reads elements of a state is the one
+/// that replaces them, whichever state that is. A CPY reads nothing of where it writes.
+inline void cover_convolution(const graph_index& g, const convolution& by, trial_step& trial) {
+    std::vector<std::int32_t> before;
+    by.each_node([&](std::int32_t n) {
+        covered_node c{
+            n, true,
+            fed_by(g, n, array_view<std::int32_t>{before.data(), before.data() + before.size()})};
+        if (n == by.keep) c.elided = false, c.internal |= 1u << 1;
+        if (n == by.made_by()) c.elided = !by.written;
+        if (n == (by.pick >= 0 ? by.pick : by.join)) c.by_part = 1u << 0;
+        trial.nodes.push_back(c);
+        before.push_back(n);
+    });
+}
+
 /// Lets a step cover the nodes of heads. A SET_ROWS reads nothing of the cache that it writes into.
 inline void cover_heads(const graph_index& g, const std::vector<head_chain>& all,
-                        trial_step& trial) {
+                        const convolution& by, trial_step& trial) {
     constexpr unsigned cache = 1u << 2;
+    if (by.found()) cover_convolution(g, by, trial);
     for (const head_chain& h : all) {
-        std::int32_t before = -1;
+        std::int32_t before = by.found() ? by.made_by() : -1;
         h.each_node([&](std::int32_t n) {
             unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
             if (n == h.store) internal |= cache;

@@ -61,4 +61,18 @@ inline bool same_place(const tensor& a, const tensor& b) {
     return true;
 }
 
+/// Is `a` one of the parts as large as itself of which `b` consists, without gaps?
+inline bool one_part(const tensor& a, const tensor& b) {
+    const auto at = [](const tensor& t) {
+        return t.data != nullptr ? reinterpret_cast<std::uintptr_t>(t.data) : t.offset;
+    };
+    const bool placed =
+        (a.buffer != no_buffer && a.buffer == b.buffer) || (a.data != nullptr && b.data != nullptr);
+    const auto bytes = static_cast<std::uint64_t>(extent_bytes(a));
+    const auto all = static_cast<std::uint64_t>(extent_bytes(b));
+    const std::uint64_t before = at(a) - at(b);  // wraps where a lies below
+    return placed && contiguous(a) && contiguous(b) && all % bytes == 0 && before % bytes == 0 &&
+           before < all;
+}
+
 }  // namespace CATENA_NAMESPACE

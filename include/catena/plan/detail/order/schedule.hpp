@@ -21,6 +21,8 @@ struct covered_node {
     std::uint32_t by_element = 0;   ///< bit s: the thread that reads an element of source s is the
                                     ///< one that writes it, later
     std::int32_t into = no_tensor;  ///< of a group: the result that has these elements
+    std::uint32_t by_part = 0;  ///< by_element, if one of the parts of source s is written, each
+                                ///< of which its threads deal with alike
 };
 
 /// A step that is being tried.
@@ -299,7 +301,9 @@ class schedule {
             const bool alone = (reader.of.by_element >> r.slot & 1u) != 0 &&
                                (m.row || itself || writer.written == reader.of.into) &&
                                same_place(g_.view.at(writer.written), g_.view.at(r.tensor));
-            if (!alone && !m.at_once) return true;
+            const bool part = (reader.of.by_part >> r.slot & 1u) != 0 &&
+                              one_part(g_.view.at(writer.written), g_.view.at(r.tensor));
+            if (!alone && !part && !m.at_once) return true;
         }
         return false;
     }

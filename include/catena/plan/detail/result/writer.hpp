@@ -227,7 +227,7 @@ class plan_writer {
         if (s.what.kind() != skeleton::row)
             store_group(next(out_.groups), s, accepted, address);
         else if (has_heads(s.what.row().needs.stages))
-            next(out_.head_launches) = head_arguments(view_, m.values, address);
+            next(out_.head_launches) = head_arguments(view_, m.values, m.convolved, address);
         else if (routes(s.what.row().needs.stages))
             next(out_.route_launches) = route_arguments(view_, m.routed, address);
         else

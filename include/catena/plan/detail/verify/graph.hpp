@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/match/own_ops.hpp"
+#include "catena/plan/detail/verify/convolution_values.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
 #include "catena/plan/detail/verify/overwrite.hpp"
 #include "catena/plan/detail/verify/rope.hpp"
@@ -254,6 +255,14 @@ class engine_order {
                 return repeated(i, t);
             case op::cont:
                 return floats(t.src[0]) ? source(i, 0) : opaque(i);
+            case op::cpy:
+                return floats(t.src[0]) && elements(view_.at(t.src[0])) == elements(t)
+                           ? source(i, 0)
+                           : opaque(i);
+            case op::concat:
+            case op::ssm_conv:
+                return convolution_value(view_, t, opaque(i),
+                                         [&](int slot) { return source(i, slot); });
             case op::glu:
                 return glu(i, t);
             case op::add_id:

@@ -113,6 +113,30 @@ inline fault beyond(const step& s, const row& r, const row_args& a) {
     return rules.broken;
 }
 
+/// A convolution whose channels are those of all values, by a row that convolves; or none.
+inline void limit_convolution(launch_rules& rules, const row_computation& c, const heads_args& a) {
+    const convolution_args& by = a.convolved;
+    const bool convolves_here = by.channels > 0;
+    rules.must(convolves_here == convolves(c.stages), "are nothing that its row does", by.channels,
+               "convolved channels");
+    if (!convolves_here) return;
+    rules.must(by.length >= min_taps && by.length <= max_taps, "are not as many as its row has",
+               by.length, "taps");
+    rules.must(by.states > 0, "are none", by.states, "states");
+    rules.must(by.function == gate_function::none || by.function == gate_function::silu,
+               "is nothing that its row applies", static_cast<int>(by.function), "its function");
+    std::int64_t channels = 0;
+    for (std::int32_t i = 0; i < a.members; ++i) {
+        const head_member& m = a.member[i];
+        rules.must(m.first_channel == channels, "are not behind those of the values before",
+                   m.first_channel, "channels");
+        rules.must(m.weight == nullptr && !m.turned, "is nothing that its row does", i,
+                   "a weight or a turn");
+        channels += std::int64_t{m.k} * m.heads;
+    }
+    rules.must(channels == by.channels, "are not those of all values", by.channels, "its channels");
+}
+
 inline fault beyond(const step& s, const row& r, const heads_args& a) {
     const row_policy& p = r.policy.row();
     const row_computation& c = r.computes.row();
@@ -121,12 +145,13 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
     rules.must(a.members >= 1 && a.members <= max_head_members, "are none or too many", a.members,
                "values with heads");
     if (rules.broken) return rules.broken;
+    limit_convolution(rules, c, a);
     std::int64_t rows = 0;
     for (std::int32_t i = 0; i < a.members; ++i) {
         const head_member& m = a.member[i];
         rules.must(m.first_row == rows, "are not behind those of the values before", m.first_row,
                    "heads");
-        rows += std::int64_t{m.heads} * a.tokens;
+        rows += std::int64_t{m.heads} * (a.convolved.channels > 0 ? 1 : a.tokens);
         rules.must(m.k > 0 && m.heads > 0 && a.tokens > 0, "has no elements", m.k, "a head");
         rules.at_most(m.k, head_values(p), "elements of a head");
         if (p.vector) rules.multiple(m.k, 4, "elements of a head");

@@ -39,7 +39,9 @@ enum class term : std::uint64_t {
     quotient,
     softplus,  ///< log(1 + e^v)
     root,
-    masked,  ///< a number, with some rows in its place
+    masked,     ///< a number, with some rows in its place
+    joined,     ///< rows of two values, one behind the other
+    convolved,  ///< channels, by their taps
     shape
 };
 

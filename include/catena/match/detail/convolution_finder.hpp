@@ -1,0 +1,277 @@
+// Finds the convolution that one launch can take: an SSM_CONV with the nodes that gather what it
+// reads and keep the state of the sequence, its function, and the norms of the heads that it makes.
+//
+// `Rewrite A to B` above a rule says which nodes A the rule takes over, and which operands of a
+// launch B replace them. Names in capitals are ggml's ops, and v is the value so far.
+#pragma once
+
+#include "catena/match/detail/match.hpp"
+#include "catena/match/ggml_cuda.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+/// A convolution, and the values of its launch: heads that are normed, and between them the
+/// channels that are not.
+struct convolved_values {
+    obstacle why;  ///< reason why no launch takes the convolution
+    convolution by;
+    std::vector<head_chain> values;
+
+    /// Does the launch norm none of what it makes?
+    bool alone() const {
+        return std::all_of(values.begin(), values.end(),
+                           [](const head_chain& h) { return h.norm < 0; });
+    }
+};
+
+class convolution_finder {
+  public:
+    explicit convolution_finder(const graph_index& g) : g_(g), view_(g.view) {}
+
+    convolved_values of(std::int32_t node) const {
+        convolved_values out;
+        out.by.convolve = node;
+        out.why = convolved(node, out.by);
+        if (out.why.found()) return out;
+        function_behind(out.by);
+        read_value(out);
+        fill_gaps(out);
+        return out;
+    }
+
+    /// The same convolution, whose value others norm.
+    static convolved_values without_norms(const convolution& by) {
+        convolved_values out;
+        out.by = by;
+        out.by.written = true;
+        fill_gaps(out);
+        return out;
+    }
+
+  private:
+    /// The most tokens that a warp takes one after the other.
+    static constexpr std::int64_t max_tokens = 8;
+    static constexpr std::int64_t max_channels = std::int64_t{1} << 20;
+
+    const graph_index& g_;
+    const graph_view& view_;
+
+    bool floats(std::int32_t t) const {
+        return t != no_tensor && plain_rows(view_.at(t)) == reason::none;
+    }
+
+    /// Rewrite SSM_CONV(CONCAT(state, x), taps) to convolve(x, state, taps).
+    obstacle convolved(std::int32_t node, convolution& c) const {
+        if (const obstacle f = node_fits(g_, node, 2); f.found()) return f;
+        const tensor& t = view_.node(node);
+        const tensor& taps = view_.at(t.src[1]);
+        c.taps = t.src[1];
+        c.channels = t.ne[0], c.tokens = t.ne[1], c.length = taps.ne[0];
+        if (t.ne[2] != 1 || t.ne[3] != 1 || c.tokens > max_tokens)
+            return {node, reason::convolution_tokens, c.tokens * t.ne[2], max_tokens};
+        const bool fits = c.length >= min_taps && c.length <= max_taps && g_.constant(c.taps) &&
+                          floats(c.taps) && contiguous(taps) &&
+                          elements(taps) == c.length * c.channels && contiguous(t) &&
+                          c.channels <= max_channels;
+        if (!fits) return {node, reason::convolution_taps, c.length};
+        c.join = g_.position(t.src[0]);
+        if (c.join < 0 || g_.kind(c.join) != op::concat || !joins(c))
+            return {node, reason::convolution_state};
+        return {};
+    }
+
+    /// Rewrite CONCAT(state, TRANSPOSE(x)) to x behind the state, and CPY(VIEW(v), next_state) to
+    /// a store of the state. Nobody else may read v.
+    bool joins(convolution& c) const {
+        const tensor& t = view_.node(c.join);
+        const std::int64_t kept = c.length - 1;
+        const auto shaped = [&](const tensor& of, std::int64_t columns) {
+            return of.ne[0] == columns && of.ne[1] == c.channels && of.ne[2] == 1 && of.ne[3] == 1;
+        };
+        if (node_fits(g_, c.join, 2).found() || t.params[0] != 0) return false;
+        const tensor& state = view_.at(t.src[0]);
+        const tensor& x = view_.at(t.src[1]);
+        const bool fits = shaped(t, kept + c.tokens) && shaped(state, kept) &&
+                          shaped(x, c.tokens) && contiguous(t) && contiguous(state) &&
+                          floats(t.src[0]) && x.type == format::f32 && x.reachable &&
+                          words_aligned(x) && (c.channels == 1 || x.nb[1] == 4);
+        if (!fits) return false;
+        c.x = t.src[1];
+        c.state = t.src[0];
+        picked(c);
+        return kept_behind(c);
+    }
+
+    /// Rewrite GET_ROWS(states, id) to the number of the state.
+    void picked(convolution& c) const {
+        const std::int32_t pick = g_.position(g_.root(c.state));
+        if (pick < 0 || g_.kind(pick) != op::get_rows || node_fits(g_, pick, 2).found()) return;
+        const tensor& t = view_.node(pick);
+        const tensor& all = view_.at(t.src[0]);
+        const tensor& id = view_.at(t.src[1]);
+        const std::int64_t values = (c.length - 1) * c.channels;
+        const bool fits = g_.only_reader(view_.nodes[pick]).node == c.join && t.ne[0] == values &&
+                          elements(t) == values && floats(t.src[0]) && contiguous(all) &&
+                          all.ne[0] == values && all.ne[2] == 1 && all.ne[3] == 1 &&
+                          all.ne[1] <= max_channels && id.type == format::i32 && id.reachable &&
+                          elements(id) == 1 && words_aligned(id);
+        if (!fits) return;
+        c.pick = pick;
+        c.state = t.src[0];
+        c.state_id = t.src[1];
+        c.states = all.ne[1];
+    }
+
+    /// Do only the SSM_CONV and a CPY of the last values read what was joined?
+    bool kept_behind(convolution& c) const {
+        const std::int32_t joined = view_.nodes[c.join];
+        if (g_.read_outside(joined) || g_.output(joined)) return false;
+        for (const use& u : g_.readers(joined)) {
+            if (u.node == c.convolve && u.slot == 0) continue;
+            if (c.keep >= 0 || g_.kind(u.node) != op::cpy || u.slot != 0 || !keeps(c, u.node))
+                return false;
+            c.keep = u.node;
+        }
+        return true;
+    }
+    bool keeps(const convolution& c, std::int32_t node) const {
+        const tensor& to = view_.node(node);
+        const tensor& last = view_.at(to.src[0]);
+        const tensor& joined = view_.node(c.join);
+        const std::int64_t kept = c.length - 1;
+        const bool whole = last.type == format::f32 && last.ne[0] == kept &&
+                           last.ne[1] == c.channels && last.ne[2] == 1 && last.ne[3] == 1 &&
+                           last.nb[0] == 4 && last.nb[1] == joined.nb[1] &&
+                           offset_in(to.src[0], view_.nodes[c.join]) == 4 * c.tokens;
+        return whole && (to.flags & flag_compute) != 0 && to.type == format::f32 && to.reachable &&
+               contiguous(to) && words_aligned(to) && elements(to) == kept * c.channels;
+    }
+
+    /// The bytes from the first of a value to the first of a name, as the VIEWs between them say;
+    /// -1: they do not say it, or the places of the two contradict them.
+    std::int64_t offset_in(std::int32_t name, std::int32_t value) const {
+        const extent &first = g_.bytes(value), &own = g_.bytes(name);
+        std::int64_t all = 0;
+        for (std::int32_t hops = 0; name != value; ++hops) {
+            const tensor& t = view_.at(name);
+            const bool renames = t.kind == op::reshape || t.kind == op::view;
+            if (!renames || t.src[0] == no_tensor || hops > view_.tensor_count) return -1;
+            std::int64_t offset = 0;
+            if (t.kind == op::view) std::memcpy(&offset, t.params, sizeof offset);
+            all += offset;
+            name = t.src[0];
+        }
+        const bool placed = first.begin != 0 || first.buffer != no_buffer;
+        const bool alike = !placed || (own.buffer == first.buffer &&
+                                       own.begin - first.begin == static_cast<std::uint64_t>(all));
+        return alike ? all : -1;
+    }
+
+    /// Rewrite SILU(ADD(v, bias)) to the function and the bias of the convolution.
+    void function_behind(convolution& c) const {
+        use next = g_.only_reader(view_.nodes[c.convolve]);
+        if (next.node >= 0 && g_.kind(next.node) == op::add && adds_bias(c, next)) {
+            c.add = next.node;
+            c.bias = view_.node(next.node).src[1 - next.slot];
+            next = g_.only_reader(view_.nodes[next.node]);
+        }
+        if (next.node < 0 || view_.node(next.node).sub != sub_op::silu) return;
+        const tensor& t = view_.node(next.node);
+        const bool alike = g_.kind(next.node) == op::unary && same_elements(c, t) &&
+                           !node_fits(g_, next.node, 1).found();
+        if (alike) c.act = next.node;
+    }
+    bool adds_bias(const convolution& c, const use& u) const {
+        const tensor& t = view_.node(u.node);
+        const std::int32_t bias = t.src[1 - u.slot];
+        return u.slot < 2 && !node_fits(g_, u.node, 2).found() && same_elements(c, t) &&
+               g_.constant(bias) && floats(bias) && contiguous(view_.at(bias)) &&
+               view_.at(bias).ne[0] == c.channels && elements(view_.at(bias)) == c.channels;
+    }
+    bool same_elements(const convolution& c, const tensor& t) const {
+        return contiguous(t) && same_shape(t, view_.node(c.convolve));
+    }
+
+    /// The norms of heads that read the value; all others read it where it is written.
+    void read_value(convolved_values& out) const {
+        const std::int32_t value = view_.nodes[out.by.made_by()];
+        out.by.written = g_.read_outside(value) || g_.output(value);
+        for (const use& u : g_.readers(value)) {
+            head_chain h;
+            const bool normed = g_.kind(u.node) == op::rms_norm &&
+                                out.values.size() < most_normed &&
+                                norm_of_heads(out.by, u.node, h) && apart(out.values, h);
+            if (normed)
+                out.values.push_back(h);
+            else
+                out.by.written = true;
+        }
+        std::sort(out.values.begin(), out.values.end(),
+                  [](const head_chain& a, const head_chain& b) {
+                      return a.first_channel < b.first_channel;
+                  });
+    }
+    /// With gaps before, between and behind them, these are all values that a launch can have.
+    static constexpr std::size_t most_normed = 2;
+
+    static std::int64_t end_of(const head_chain& h) { return h.first_channel + h.k * h.count; }
+    static bool apart(const std::vector<head_chain>& all, const head_chain& h) {
+        return std::none_of(all.begin(), all.end(), [&h](const head_chain& o) {
+            return o.first_channel < end_of(h) && h.first_channel < end_of(o);
+        });
+    }
+
+    /// Rewrite SCALE(RMS_NORM(VIEW(v)), c) to a norm of heads of v and their factor.
+    bool norm_of_heads(const convolution& by, std::int32_t node, head_chain& h) const {
+        const tensor& t = view_.node(node);
+        if (node_fits(g_, node, 1).found() || !finite_from_zero(t.params[0])) return false;
+        const tensor& x = view_.at(t.src[0]);
+        const std::int64_t offset = offset_in(t.src[0], view_.nodes[by.made_by()]);
+        const bool heads = same_shape(x, t) && x.ne[2] == by.tokens && x.ne[3] == 1 &&
+                           floats(t.src[0]) && x.ne[0] <= max_head &&
+                           (x.ne[1] == 1 || x.nb[1] == 4 * x.ne[0]) &&
+                           (x.ne[2] == 1 || x.nb[2] == 4 * by.channels) && offset >= 0 &&
+                           offset % 4 == 0 && offset / 4 + x.ne[0] * x.ne[1] <= by.channels;
+        if (!heads) return false;
+        h.norm = node;
+        h.eps = float_of(t.params[0]);
+        h.k = x.ne[0], h.count = x.ne[1], h.tokens = by.tokens;
+        h.first_channel = offset / 4;
+        h.written = true;
+        const std::int32_t scale = g_.only_reader(view_.nodes[node]).node;
+        if (scale < 0 || engine_fuses(g_, scale)) return true;
+        if (const std::optional<float> c = scale_at(g_, scale)) h.scaled = scale, h.scale = *c;
+        return true;
+    }
+    static constexpr std::int64_t max_head = 256;
+
+    /// Adds the channels that no norm reads, cut into heads of any length.
+    static void fill_gaps(convolved_values& out) {
+        std::vector<head_chain> all;
+        std::int64_t next = 0;
+        const auto fill = [&](std::int64_t end) {
+            if (next == end) return;
+            head_chain h;
+            for (const std::int64_t k : {128, 64, 32, 4, 1})
+                if (h.k == 0 && (end - next) % k == 0) h.k = k;
+            h.count = (end - next) / h.k, h.tokens = out.by.tokens;
+            h.first_channel = next;
+            all.push_back(h);
+        };
+        for (const head_chain& h : out.values) {
+            fill(h.first_channel);
+            all.push_back(h);
+            next = end_of(h);
+        }
+        fill(out.by.channels);
+        out.values = std::move(all);
+    }
+};
+
+}  // namespace CATENA_NAMESPACE

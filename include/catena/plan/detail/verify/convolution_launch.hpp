@@ -1,0 +1,87 @@
+// A launch that convolves and norms heads, read off its arguments, as kernel/convolved_head.hpp
+// says what it does with them.
+#pragma once
+
+#include "catena/plan/detail/verify/convolution_values.hpp"
+#include "catena/plan/detail/verify/routing_launch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace CATENA_NAMESPACE::proof {
+
+class convolution_launch : public routing_launch {
+  public:
+    using routing_launch::routing_launch;
+
+  protected:
+    void convolve(const row& r, const heads_args& a) {
+        const convolution_args& c = a.convolved;
+        const std::uint64_t to = r.policy.row().vector ? 16 : 4;
+        const std::int64_t kept = c.length - 1, channels = c.channels, tokens = a.tokens;
+        aligned(address_of(c.x), to, "the tokens");
+        if (tokens > 1) aligned(static_cast<std::uint64_t>(c.x_nb), to, "the tokens");
+        region columns(address_of(c.x), 4);
+        columns.add(tokens, c.x_nb);
+        columns.add(channels, 4);
+        const value x = read_at(columns, "the tokens", true);
+        const value all = joined(state(c, to), x, kept, tokens, channels);
+        const value taps = constant(c.taps, c.length * channels, to, "the taps");
+        value v = convolved(all, taps, c.length, tokens, channels);
+        if (c.bias != nullptr)
+            v = plus(v, of_rows(constant(c.bias, channels, to, "the bias"), channels, tokens));
+        v = function_of(c.function, v);
+        if (c.next_state != nullptr)
+            write(aligned_rows(c.next_state, to, "the state", kept * channels, 1, 0),
+                  last_of(all, kept, tokens, channels), "the state", 0);
+        if (c.f32 != nullptr)
+            write(aligned_rows(c.f32, to, "the result", channels, tokens, c.f32_nb), v,
+                  "the result", 0);
+        for (std::int32_t i = 0; i < a.members; ++i) heads_of(v, a, a.member[i], to);
+    }
+
+  private:
+    value constant(const float* p, std::int64_t count, std::uint64_t to, const char* name) {
+        early.push_back({rows_at(p, count, 1, 0), name, false});
+        return vector(p, count, to, name);
+    }
+
+    /// The state that the number picks. That which is replaced may be one of them: no other element
+    /// is read where the launch writes.
+    value state(const convolution_args& c, std::uint64_t to) {
+        const std::int64_t count = std::int64_t{c.length - 1} * c.channels;
+        const auto rows = [&](std::int64_t first, std::int64_t n) {
+            return rows_at(c.state + first * count, count, n, 4 * count);
+        };
+        aligned(address_of(c.state), to, "the states");
+        const std::int64_t behind =
+            static_cast<std::int64_t>(address_of(c.next_state) - address_of(c.state));
+        const bool inside = behind >= 0 && behind / 4 / count < c.states;
+        const std::int64_t replaced = inside ? behind / 4 / count : c.states;
+        if (replaced > 0) reads.push_back({rows(0, replaced), "the states", false});
+        if (inside) reads.push_back({rows(replaced, 1), "the states", true});
+        if (replaced + 1 < c.states)
+            reads.push_back({rows(replaced + 1, c.states - replaced - 1), "the states", false});
+        const value all = read(rows(0, c.states));
+        if (c.state_id == nullptr) return all;
+        aligned(address_of(c.state_id), 4, "the number of a state");
+        return picked_rows(all, read_at(rows_at(c.state_id, 1, 1, 0), "the number of a state"),
+                           count);
+    }
+
+    /// Heads of the convolved value, normed.
+    void heads_of(const value& v, const heads_args& a, const head_member& m, std::uint64_t to) {
+        if (m.f32 == nullptr) return;
+        const std::int64_t channels = a.convolved.channels;
+        const region whole = rows_at(nullptr, channels, a.tokens, 4 * channels);
+        const region part = rows_at(nullptr, m.k, m.heads, 4 * m.k, a.tokens, 4 * channels);
+        value own = part.same_elements(whole)
+                        ? v
+                        : part_of(v, whole, part, 4 * static_cast<std::uint64_t>(m.first_channel));
+        if (m.normed) own = normed(term::rms_norm, own, m.eps, m.k);
+        write(aligned_rows(m.f32, to, "the heads", m.k, m.heads, m.f32_nb1, a.tokens, m.f32_nb2),
+              times(own, m.scale), "the heads", reads.size());
+    }
+};
+
+}  // namespace CATENA_NAMESPACE::proof

@@ -1,0 +1,4 @@
+// Refused with: catena: convolve makes heads: rms_norm norms them, and emit<f32> writes them
+#include "violation.hpp"
+
+CATENA_WRITE(convolve | quantize<q8_1>)

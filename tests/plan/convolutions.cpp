@@ -1,0 +1,241 @@
+// Convolutions of linear attention: when they are one launch with their state and the norms of
+// heads, when they are not, and why.
+#include "cases.hpp"
+#include "faults.hpp"
+#include "random/tables.hpp"
+
+#include "catena/match/detail/convolution_finder.hpp"
+#include "catena/plan/optimize.hpp"
+#include "catena/plan/verify.hpp"
+
+#include <cstring>
+#include <string>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+struct delta_shape {
+    std::int64_t tokens = 1, sequences = 1, size = 128, of_keys = 2, of_values = 4, length = 4,
+                 states = 4, kept = 1;
+    format ids = format::i32;
+    bool norms = true, scales = true, acts = true, biased = false, picks = true, keeps = true,
+         reads_v = true;
+};
+
+/// What stands between the matrix of Q, K and V and a gated delta net.
+struct delta_case {
+    delta_shape is;
+    graph_builder g;
+    id states, numbers, taps, x, state, joined, made, value, keep = no_tensor, picked = no_tensor;
+    id q, k, net;
+
+    explicit delta_case(const delta_shape& s = {}) : is(s) {
+        const std::int64_t before = is.length - 1, all = channels();
+        states = g.input(format::f32, {before * all, is.states});
+        numbers = g.input(is.ids, {is.sequences});
+        taps = g.weight(format::f32, {is.length, all});
+        if (is.picks)
+            state = picked =
+                g.node(op::get_rows, format::f32, {before * all, is.sequences}, {states, numbers});
+        else
+            state = g.input(format::f32, {before * all, is.sequences});
+        x = g.other({g.input(format::f32, {all, is.tokens, is.sequences})});
+        joined = g.node(op::concat, format::f32, {before + is.tokens, all, is.sequences},
+                        {g.reshape(state, {before, all, is.sequences}), transposed(x)});
+        if (is.keeps) keep = kept();
+        made = g.node(op::ssm_conv, format::f32, {all, is.tokens, is.sequences}, {joined, taps});
+        value = made;
+        if (is.biased) value = g.add(value, g.weight(format::f32, {all}));
+        if (is.acts) value = g.unary(value, sub_op::silu);
+        const std::int64_t keys = is.size * is.of_keys;
+        q = normed(part(is.of_keys, 0)), k = normed(part(is.of_keys, keys));
+        net = is.reads_v ? g.other({q, k, part(is.of_values, 2 * keys)}) : g.other({q, k});
+    }
+
+    std::int64_t channels() const { return is.size * (2 * is.of_keys + is.of_values); }
+
+    id transposed(id t) {
+        const id out =
+            g.node(op::transpose, format::f32, {is.tokens, channels(), is.sequences}, {t});
+        g.rename(out, t);
+        g[out].nb[0] = g[t].nb[1], g[out].nb[1] = 4;
+        return out;
+    }
+    id kept() {
+        const std::int64_t before = is.length - 1, bytes = 4 * before * channels();
+        const id last = g.view(joined, {before, channels(), is.sequences}, 4 * is.tokens);
+        for (int d = 1; d < 4; ++d) g[last].nb[d] = g[joined].nb[d];
+        const id to = g.view(states, {before * channels() * is.sequences}, bytes * is.kept);
+        const id t = g.node(op::cpy, format::f32, {g[to].ne[0]}, {last, to});
+        g.rename(t, states);
+        g.share(t, to);
+        return t;
+    }
+    id part(std::int64_t heads, std::int64_t first) {
+        const id t = g.view(value, {is.size, heads, is.tokens, is.sequences}, 4 * first);
+        g[t].nb[1] = 4 * is.size, g[t].nb[2] = g[value].nb[1], g[t].nb[3] = g[value].nb[2];
+        return t;
+    }
+    id normed(id heads) {
+        if (!is.norms) return heads;
+        const id norm = g.rms_norm(heads);
+        return is.scales ? g.scale(norm, 0.125f) : norm;
+    }
+
+    plan planned() {
+        const plan p = checked_plan(g, shipped_table());
+        const verification found = verify(g.view(), p);
+        CHECK(found.state.message == std::string());
+        CHECK(found.proved);
+        return p;
+    }
+    /// Does the first step cover these nodes?
+    bool covers(const plan& p, std::initializer_list<id> of) {
+        return std::all_of(of.begin(), of.end(),
+                           [&](id t) { return p.at(g.position(t)).step == 0; });
+    }
+    /// Nothing is planned at the convolution; why?
+    reason left() {
+        const plan p = planned();
+        CHECK(p.at(g.position(made)).step < 0);
+        return left_why(p, g.position(made));
+    }
+};
+
+heads_args heads_of(const plan& p) { return p.args(0, nullptr).heads; }
+
+}  // namespace
+
+TEST_CASE("a convolution with its state and the norms of its heads is one launch",
+          "[plan][convolutions]") {
+    for (const std::int64_t tokens : {1, 4}) {
+        delta_case c({.tokens = tokens});
+        const plan p = c.planned();
+        REQUIRE(p.steps().size() == 1);
+        CHECK(p.steps()[0].node_count == 9);
+        CHECK(c.covers(p, {c.picked, c.joined, c.keep, c.made, c.value, c.q, c.k}));
+        CHECK(p.left().size() == 0);
+        const heads_args a = heads_of(p);
+        REQUIRE(a.members == 3);
+        CHECK(a.tokens == tokens);
+        CHECK(a.rows == 2 + 2 + 4);
+        CHECK(a.convolved.x == c.g[c.x].data);
+        CHECK(a.convolved.state == c.g[c.states].data);
+        CHECK(a.convolved.states == 4);
+        CHECK(a.convolved.next_state == c.g[c.keep].data);
+        CHECK(a.convolved.f32 == c.g[c.value].data);  // V reads it
+        CHECK(a.member[1].first_channel == 2 * 128);
+        CHECK(a.member[1].normed);
+        CHECK(a.member[1].scale == 0.125f);
+        CHECK_FALSE(a.member[2].normed);
+        CHECK(a.member[2].f32 == nullptr);
+    }
+}
+
+TEST_CASE("a convolution is a launch without what it need not have", "[plan][convolutions]") {
+    delta_case bare({.norms = false, .acts = false, .keeps = false});
+    plan p = bare.planned();
+    CHECK(bare.covers(p, {bare.picked, bare.joined, bare.made}));
+    CHECK(heads_of(p).members == 1);
+    CHECK(heads_of(p).convolved.next_state == nullptr);
+    CHECK(heads_of(p).convolved.function == gate_function::none);
+    delta_case biased({.biased = true});
+    p = biased.planned();
+    CHECK(biased.covers(p, {biased.made, biased.value, biased.q}));
+    CHECK(heads_of(p).convolved.bias != nullptr);
+    delta_case unscaled({.scales = false});
+    p = unscaled.planned();
+    CHECK(heads_of(p).member[0].scale == 1);
+    delta_case unpicked({.picks = false});
+    p = unpicked.planned();
+    CHECK(heads_of(p).convolved.state_id == nullptr);
+    delta_case three_taps({.length = 3});
+    p = three_taps.planned();
+    CHECK(heads_of(p).convolved.length == 3);
+    delta_case odd({.size = 37});
+    p = odd.planned();
+    CHECK(odd.covers(p, {odd.made, odd.q, odd.k}));
+}
+
+TEST_CASE("what nobody but norms reads is not written", "[plan][convolutions]") {
+    delta_case c({.reads_v = false});
+    const plan p = c.planned();
+    CHECK(heads_of(p).convolved.f32 == nullptr);
+    CHECK(p.at(c.g.position(c.value)).elided);
+}
+
+TEST_CASE("a picked state that others read is read where it was gathered", "[plan][convolutions]") {
+    delta_case c;
+    c.g.other({c.picked});
+    const plan p = c.planned();
+    CHECK(p.at(c.g.position(c.picked)).step < 0);
+    CHECK(heads_of(p).convolved.state == c.g[c.picked].data);
+    CHECK(heads_of(p).convolved.state_id == nullptr);
+}
+
+TEST_CASE("a state is replaced where it lies, whichever is read", "[plan][convolutions]") {
+    for (const std::int64_t kept : {0, 3}) {
+        delta_case c({.kept = kept});
+        CHECK(c.covers(c.planned(), {c.picked, c.keep}));
+    }
+    delta_case over;  // the launch that may replace a state may not replace parts of two
+    plan made = over.planned();
+    over.g.share(over.keep, over.states, 4 * 3 * 64);
+    over.g.share(over.g[over.keep].src[1], over.states, 4 * 3 * 64);
+    const plan_faults inside{made};
+    inside.heads(0).convolved.next_state = static_cast<float*>(over.g[over.keep].data);
+    const std::string wrong = verify(over.g.view(), made).state.message;
+    CHECK(wrong.find("is written over by the same launch") != wrong.npos);
+    delta_case between;
+    between.g.share(between.keep, between.states, 4 * 3 * 64);
+    between.g.share(between.g[between.keep].src[1], between.states, 4 * 3 * 64);
+    CHECK(between.left() == reason::overlap);
+}
+
+TEST_CASE("a convolution that no row does stays with the engine, with a reason",
+          "[plan][convolutions]") {
+    CHECK(delta_case({.tokens = 64}).left() == reason::convolution_tokens);
+    CHECK(delta_case({.tokens = 2, .sequences = 2}).left() == reason::convolution_tokens);
+    CHECK(delta_case({.length = 5}).left() == reason::convolution_taps);
+    delta_case written;
+    written.g[written.taps].weight = false;
+    CHECK(written.left() == reason::convolution_taps);
+    delta_case rows;  // rows behind each other, not columns
+    rows.g[rows.joined].params[0] = 1;
+    CHECK(rows.left() == reason::convolution_state);
+    delta_case read;
+    read.g.other({read.joined});
+    CHECK(read.left() == reason::convolution_state);
+    delta_case first;  // the first columns are kept, not the last
+    first.g.share(first.g[first.keep].src[0], first.joined);
+    first.g[first.g[first.keep].src[0]].params[0] = 0;
+    CHECK(first.left() == reason::convolution_state);
+    delta_case numbered({.ids = format::i64});
+    const plan p = numbered.planned();
+    CHECK(p.at(numbered.g.position(numbered.picked)).step < 0);
+    CHECK(numbered.covers(p, {numbered.joined, numbered.made, numbered.q}));
+}
+
+TEST_CASE("heads over the tokens are normed by others", "[plan][convolutions]") {
+    delta_case c;
+    c.g.share(c.k, c.x, 512);
+    const plan p = c.planned();
+    CHECK(c.covers(p, {c.picked, c.joined, c.keep, c.made, c.value}));
+    CHECK(p.at(c.g.position(c.k)).step != 0);
+    CHECK(heads_of(p).convolved.f32 == c.g[c.value].data);
+}
+
+TEST_CASE("an engine keeps the tokens until the launch of their convolution is done",
+          "[plan][convolutions]") {
+    delta_case c;
+    c.g.deallocate();
+    const ordering found = optimize(c.g.view());
+    REQUIRE(found.state.ok());
+    const auto kept = std::find_if(found.keep.begin(), found.keep.end(), [&](const keep_alive& k) {
+        return k.tensor == c.g[c.joined].src[1] || k.tensor == c.x;
+    });
+    REQUIRE(kept != found.keep.end());
+    CHECK(kept->until >= c.g.position(c.k));
+}
