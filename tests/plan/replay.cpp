@@ -130,8 +130,8 @@ bool add_in_turn(const graph_view& view, std::int32_t n, std::int32_t w) {
            (t.src[0] == view.nodes[n] || t.src[1] == view.nodes[n]);
 }
 
-/// Of states that lie behind each other, a convolution replaces one: whoever writes an element has
-/// read that of the state that it picked.
+/// A convolution replaces one of the states that lie behind each other: whoever writes an element
+/// has read that of the state that it picked.
 bool replaces_one_of(const step& s, const tensor& states, const tensor& written) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(extent_bytes(written));
     return convolves(stages_of(s.what)) && written.kind == op::cpy && contiguous(states) &&

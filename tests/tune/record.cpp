@@ -212,8 +212,8 @@ TEST_CASE("A record's numbers are what kernels take, and nothing is cut to fit",
     for (const std::string& field :
          {problem + "/k", problem + "/columns", problem + "/members/0/rows",
           one + "/policy/threads", one + "/policy/piece", one + "/registers", one + "/samples",
-          one + "/shape/band", one + "/shape/width",
-          std::string("/problems/0/places"), std::string("/on/sm_mhz")})
+          one + "/shape/band", one + "/shape/width", std::string("/problems/0/places"),
+          std::string("/on/sm_mhz")})
         for (const std::string& value : huge) {
             CAPTURE(field, value);
             CHECK_THAT(refused(field.c_str(), value.c_str()),
