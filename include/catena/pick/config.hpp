@@ -132,8 +132,8 @@ constexpr bool one_block_keeps_up(const row& r, const arch& a) {
     const warp_code* code = r.code.of;
     for (const format f : r.computes.product().weights) {
         if (code == std::end(r.code.of) || code->stage_cycles == 0) return false;
-        const double bytes = static_cast<double>(n.threads / warp_size * n.rows) *
-                             static_cast<double>(row_bytes(f, n.piece));
+        const int rows = n.threads / warp_size * n.rows;
+        const double bytes = rows * static_cast<double>(row_bytes(f, n.piece));
         if (code->stage_cycles * bytes_in_cycle > bytes) return false;
         ++code;
     }
