@@ -266,3 +266,10 @@ TEST_CASE("the peak has a result and what it is made of", "[optimize]") {
     CHECK(o.peak_before == 2 * 1024);
     CHECK(o.peak_after == 2 * 1024);
 }
+
+TEST_CASE("a MUL of one factor is ordered as what it is, whatever it multiplies", "[optimize]") {
+    layer_case c;
+    const id product = c.g.matmul(format::q4_K, 512, c.value);
+    c.g.node(op::mul, format::f32, {512}, {product});
+    CHECK(optimize(c.g.view()).state.ok());
+}

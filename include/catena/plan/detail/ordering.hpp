@@ -173,8 +173,8 @@ class order_builder {
 
     /// Moves the nodes that gather `source`, the factors of a matmul's experts, to here.
     bool emit_factors(std::int32_t source, const tensor& reader) {
-        const std::int32_t made =
-            g_.position(reader.src[0] == source ? reader.src[1] : reader.src[0]);
+        const std::int32_t other = reader.src[0] == source ? reader.src[1] : reader.src[0];
+        const std::int32_t made = other == no_tensor ? -1 : g_.position(other);
         if (made < 0 || g_.kind(made) != op::mul_mat_id) return false;
         const expert_factors f = expert_factors_at(g_, source, view_.node(made), made);
         if (!f.found() || !emit_names(view_.node(made).src[2]) || !emit_names(f.numbers))
