@@ -33,7 +33,7 @@ row row_of(const tool::launch_record& record, const std::string& instance,
 }
 
 double predicted(const row& r, const problem& p, const arch& a, double head_start_us) {
-    return predicted_us(r, p, a, shape_of_launch(r, p, a, blocks_per_sm(r, p, a)), {},
+    return predicted_us(r, p, a, shape_of_launch(r, p, a, blocks_per_sm(r, p, a)), as_recorded(),
                         head_start_us);
 }
 
