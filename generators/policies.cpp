@@ -235,8 +235,12 @@ std::vector<policy> float_policies(const arch& target, const arch_choice& choice
 std::vector<policy> matvec_policies(const arch& target, const arch_choice& choice,
                                     const product_computation& computes) {
     if (routes(computes.stages)) {
-        matvec_policy p =
-            with_longer_pieces(target, computes, streamed(choice, two_rows), usual_column);
+        // Eight rows share what a short row's result takes. Columns must not wait for a late ring.
+        matvec_policy p = streamed(choice, two_rows);
+        if (computes.weights == format_set::of(format::mxfp4))
+            p = with_longer_pieces(target, computes, p, usual_column);
+        else
+            p.rows = 8, p.stages = 2, p.activation = activation_source::global;
         p.routes = true;
         return {p};
     }
@@ -284,15 +288,6 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     return matmul_policies(target, choice.copy, computes.product());
 }
 
-}  // namespace
-
-bool norm_inside(format_set weights) {
-    return std::find(std::begin(norms_inside), std::end(norms_inside), weights) !=
-           std::end(norms_inside);
-}
-
-namespace {
-
 /// The rule with its numbers.
 std::string sentence(const catena::objection& no) {
     std::string out = no.rule;
@@ -303,6 +298,11 @@ std::string sentence(const catena::objection& no) {
 }
 
 }  // namespace
+
+bool norm_inside(format_set weights) {
+    return std::find(std::begin(norms_inside), std::end(norms_inside), weights) !=
+           std::end(norms_inside);
+}
 
 std::string objection(const arch& target, const row& r) {
     const policy& p = r.policy;

@@ -200,6 +200,21 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(threads(few) == 128);
 }
 
+TEST_CASE("an SM has one block of many warps if a warp of several blocks had more rows",
+          "[epilogues]") {
+    row r = finishing(with_rows(2));  // 4 warps take 8 rows at once
+    r.policy.matvec().min_blocks = 4;
+    const auto shape = [&](std::int32_t rows) {
+        return shape_of_launch(r, finished(1024, {member(rows, quantized)}), toy_arch, 5);
+    };
+    REQUIRE(toy_arch.sms == 4);
+    CHECK(shape(384).band == 96);  // else 3 blocks of 32 rows, which have 12 warps
+    CHECK(shape(384).share.width == 4);
+    CHECK(shape(256).band == 32);  // 2 blocks of 8 warps
+    CHECK(shape(256).share.width == 2);
+    CHECK(shape(416).band == 32);  // a block of 128 rows would have more than 4 blocks of 32
+}
+
 TEST_CASE("where GPU and policy have clusters, their blocks share bands of quantized results",
           "[epilogues]") {
     row r = finishing(with_rows(2));  // 4 warps take 8 rows at once

@@ -65,3 +65,32 @@ TEST_CASE("a norm inside costs turns of the block that makes it", "[norms]") {
     CHECK(norm(large, 1024) < norm(deferred, 1024));
     CHECK(norm(deferred, 512, 2) == 2 * norm(deferred, 512));
 }
+
+TEST_CASE("a launch that makes its norm has rows for every SM, and no block more than SMs",
+          "[norms]") {
+    const auto band = [](std::initializer_list<problem_member> members) {
+        return band_rows(normed(deferred), with_norm(matvec_problem(512, members)), toy_arch, 1);
+    };
+    const auto of = [](std::int32_t rows) {
+        return problem_member{.type = format::q4_K, .rows = rows};
+    };
+    REQUIRE(toy_arch.sms == 4);
+    CHECK(band({of(20)}) == 6);  // of four blocks; two warps would take eight rows in turn
+    CHECK(band({of(14), of(6)}) == 6);
+    CHECK(band({of(14), of(14), of(2)}) == 14);  // with eight rows they would be five blocks
+    CHECK(band_rows(normed(deferred), matvec_problem(512, {of(20)}), toy_arch, 1) == 8);
+}
+
+TEST_CASE("what a thread has loaded of a norm's weight is not read behind the wait", "[norms]") {
+    const auto bytes = [](norm_placement placement, std::int64_t k, const cost_constants& c = {}) {
+        matvec_policy p = deferred;
+        p.placement = placement;
+        return detail::made_from_bytes(p, with_norm(matvec_problem(k, {{format::q4_K, 64}})), c);
+    };
+    CHECK(bytes(norm_placement::deferred, 512) == 4 * 512);  // 64 threads have 8 values each
+    CHECK(bytes(norm_placement::deferred, 1024) == 4 * 1024 + 4 * 512);
+    CHECK(bytes(norm_placement::deferred, 512, as_recorded()) == 8 * 512);
+    CHECK(bytes(norm_placement::passing, 512) == 8 * 512);
+    CHECK(detail::made_from_bytes(deferred, matvec_problem(512, {{format::q4_K, 64}}), {}) ==
+          4 * 512);
+}

@@ -177,7 +177,7 @@ double model_check::misfit(const cost_constants& c, skeleton kind, int without) 
 
 cost_constants model_check::fitted_without(int part) const {
     const cost_constants of_rows =
-        descended(with_cold_columns(), row_constants,
+        descended(with_cold_columns(as_recorded()), row_constants,
                   [&](const cost_constants& c) { return misfit(c, skeleton::row, part); });
     return descended(of_rows, matvec_constants,
                      [&](const cost_constants& c) { return misfit(c, skeleton::matvec, part); });

@@ -39,7 +39,8 @@ class model_check {
     model_check(const generator::tuning& t, const arch& a, const std::vector<row>& recorded);
 
     /// By kind, and all together last; empty when nothing was measured.
-    std::vector<model_error> errors(const cost_constants& c = with_cold_columns()) const;
+    std::vector<model_error> errors(
+        const cost_constants& c = with_cold_columns(as_recorded())) const;
 
     /// Errors of predictions for problems that the constants were not fitted to: the problems
     /// fall into five parts, those of one shape into one, and each part is predicted with constants

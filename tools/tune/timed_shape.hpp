@@ -1,22 +1,34 @@
 // The shape of the launches that the records of 2026-11-26 timed, which do not say it. Launches
 // have other shapes since: a block has the warps of several also where there are more bands than
-// SMs, and a band of slots that are added up may have fewer rows than a block's warps take.
+// SMs, bands have fewer rows than a block's warps take where that fills more SMs, and quantized
+// results come in bands for one block on an SM where several leave its warps idle.
 #pragma once
 
 #include "catena/pick/config.hpp"
+
+#include <algorithm>
 
 namespace catena::tune {
 
 inline constexpr const char* last_date_without_shapes = "2026-11-26";
 
-/// Weight rows of a band: every warp of a block has rows.
+/// Weight rows of a band: all warps of a block have rows, and all blocks fill the GPU once.
 inline std::int32_t timed_band(const row& r, const product_problem& p, const arch& a,
                                int resident) {
     const matvec_policy& n = r.policy.matvec();
-    const std::int32_t today = band_rows(r, p, a, resident);
-    if (!combined(p)) return today;
-    const auto turn = static_cast<std::int32_t>(warp_teams(n, n.threads / warp_size) * n.rows);
-    return static_cast<std::int32_t>(round_up(today, turn));
+    std::int64_t unit = std::int64_t{warp_teams(n, n.threads / warp_size)} * n.rows;
+    std::int64_t rows = 0, most = 1 << 30;
+    for (int i = 0; i < p.member_count; ++i) {
+        const problem_member& m = p.member[i];
+        rows += times_of(p, m) * m.rows * weight_rows(m);
+        if (!m.epilogue.has(epilogue_part::quantize)) continue;
+        unit = round_up(unit, info(format::q8_1).block_elements * weight_rows(m));
+        most = std::min<std::int64_t>(most, max_finished_rows * weight_rows(m));
+    }
+    const bool alone = resident < 1 || combined(p) || one_block_keeps_up(r, a);
+    const std::int64_t blocks = std::int64_t{a.sms} * (alone ? 1 : resident);
+    const std::int64_t filling = std::max<std::int64_t>((rows + blocks - 1) / blocks, 1);
+    return static_cast<std::int32_t>(std::min(round_up(filling, unit), most));
 }
 
 inline band_share timed_share(const row& r, const product_problem& p, const arch& a,

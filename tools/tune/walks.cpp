@@ -38,7 +38,7 @@ double predicted(const row& r, const problem& p, const arch& a, const std::strin
     const launch_shape shape = date <= last_date_without_shapes
                                    ? timed_shape(r, p, a)
                                    : shape_of_launch(r, p, a, blocks_per_sm(r, p, a));
-    return predicted_us(r, p, a, shape, {}, head_start_us);
+    return predicted_us(r, p, a, shape, as_recorded(), head_start_us);
 }
 
 /// What the steps of a walk take, one after the other. In the walks on record none starts early

@@ -100,13 +100,15 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     std::byte* to = x.template shared<std::byte>(bytes);
     if (b.member->q8_1 != nullptr || (combines<P> && a.combined))
         b.finished = x.template shared<float>(b.columns * b.slots * max_finished_rows);
-    if constexpr (P.placement != norm_placement::producer) prefetch_weight(x, a);
+    [[maybe_unused]] quads_ahead weight;  // no weight changes: it is there when x is
+    if constexpr (makes) load_weight<P>(x, a, 0, weight);
+    if constexpr (P.placement != norm_placement::producer) prefetch_weight<P>(x, a);
     if constexpr (makes || !shared) {
         if (a.weights_early) x.grid_wait();
         reaches(x, phase::waited);
     }
     if constexpr (makes)
-        make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k));
+        make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k), weight);
     else if constexpr (shared)
         share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
     if constexpr (shared) x.sync();

@@ -34,52 +34,72 @@ CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
             reinterpret_cast<float*>(at + round_up(P.threads / warp_size * 4, 16))};
 }
 
-/// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight)
-/// of a quad of each thread in turn. Whole warps: they shuffle.
-template <matvec_policy P, class X, class Take>
-CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, Take take) {
+/// A thread's quads in flight.
+struct quads_ahead {
+    real of[norm_quads_ahead][quad];
+};
+
+/// The norm's weight for a thread's quads from `first` on, or ones.
+template <matvec_policy P, class X>
+CATENA_FN void load_weight(X& x, const matvec_args& a, int first, quads_ahead& w) {
     constexpr int stride = P.threads * quad;
     const bool norm = a.norm_weight != nullptr;
+    CATENA_UNROLL
+    for (int i = 0; i < norm_quads_ahead; ++i) {
+        for (real& one : w.of[i]) one = real{1};
+        const int at = first + x.thread() * quad + i * stride;
+        if (norm) load_quad<true>(x, a.norm_weight, at, a.k, w.of[i]);
+    }
+}
+
+/// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight)
+/// of a quad of each thread in turn. `w` has the first weights. Whole warps: they shuffle.
+template <matvec_policy P, class X, class Take>
+CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, quads_ahead w,
+                         Take take) {
+    constexpr int stride = P.threads * quad, turn = norm_quads_ahead * stride;
     CATENA_NO_UNROLL
-    for (int first = 0; first < end; first += norm_quads_ahead * stride) {
+    for (int first = 0; first < end; first += turn) {
         const int at = first + x.thread() * quad;
-        real v[norm_quads_ahead][quad], w[norm_quads_ahead][quad];
+        quads_ahead v;
         CATENA_UNROLL
-        for (int i = 0; i < norm_quads_ahead; ++i) {
-            load_quad<true>(x, row, at + i * stride, a.k, v[i]);
-            for (real& one : w[i]) one = real{1};
-            if (norm) load_quad<true>(x, a.norm_weight, at + i * stride, a.k, w[i]);
-        }
+        for (int i = 0; i < norm_quads_ahead; ++i)
+            load_quad<true>(x, row, at + i * stride, a.k, v.of[i]);
         CATENA_UNROLL
-        for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v[i], w[i]);
+        for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v.of[i], w.of[i]);
+        load_weight<P>(x, a, first + turn, w);
     }
 }
 
 /// Brings the norm's weight to L2 while the previous grid runs: read only with the row, it would
-/// come from memory, which takes longer than the row from L2. All threads of a block.
-template <class X>
+/// come from memory, which takes longer than the row from L2. Where threads have loaded their first
+/// weights, what lies behind these. All threads of a block.
+template <matvec_policy P, class X>
 CATENA_FN void prefetch_weight(X& x, const matvec_args& a) {
+    constexpr int loaded = norm_quads_ahead * P.threads * quad;
+    constexpr int from = P.placement == norm_placement::deferred ? loaded : 0;
     if (a.norm_weight == nullptr) return;
     CATENA_NO_UNROLL
-    for (int at = x.thread() * line_floats; at < a.k; at += x.threads() * line_floats)
+    for (int at = from + x.thread() * line_floats; at < a.k; at += x.threads() * line_floats)
         x.prefetch(a.norm_weight + at);
 }
 
-/// Makes every column of `u`, f32 rows, blocks at `to`, and its factor. All threads; a barrier must
-/// follow.
+/// Makes every column of `u`, f32 rows, blocks at `to`, and its factor. `weight` has the first ones
+/// of the norm, which need not wait for x. All threads; a barrier must follow.
 template <matvec_policy P, class X>
 CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
-                               const norm_share& share) {
+                               const norm_share& share, const quads_ahead& weight) {
     const auto write = [&](std::byte* row, int at, const real(&v)[quad]) {
         const quantized_quad z = quantize(x, v);
         if (at < a.k) store_share(x, place_of_q8_1(row + at / 32 * q8_1_bytes), z.d_bits(), z.q);
     };
+    const int columns = P.columns > 1 ? u.count : 1;
     CATENA_NO_UNROLL
-    for (int c = 0; c < u.count; ++c) {
+    for (int c = 0; c < columns; ++c) {
         const auto* row = reinterpret_cast<const float*>(u.x + c * u.x_bytes);
         std::byte* out = to + c * shared_column_bytes(P.product, a.k);
         real squares{0};
-        each_quad<P>(x, a, row, a.k, [&](int at, real(&v)[quad], const real(&w)[quad]) {
+        each_quad<P>(x, a, row, a.k, weight, [&](int at, real(&v)[quad], const real(&w)[quad]) {
             CATENA_UNROLL
             for (int i = 0; i < quad; ++i) {
                 squares = fma(v[i], v[i], squares);
@@ -102,14 +122,16 @@ CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
     x.grid_wait();
     const auto* row = static_cast<const float*>(a.x);
     real squares{0};
-    each_quad<P>(x, a, row, a.k, [&](int, const real(&v)[quad], const real(&)[quad]) {
+    quads_ahead weight;
+    load_weight<P>(x, a, 0, weight);
+    each_quad<P>(x, a, row, a.k, weight, [&](int, const real(&v)[quad], const real(&)[quad]) {
         CATENA_UNROLL
         for (const real one : v) squares = fma(one, one, squares);
     });
     const real scale = over_rms(block_sum<P>(x, squares, partial), a.k, a.eps);
     const int padded = static_cast<int>(stored_elements(format::q8_1, a.k));
     const int end = a.norm_q8_1 != nullptr ? padded : a.k;
-    each_quad<P>(x, a, row, end, [&](int at, real(&v)[quad], const real(&w)[quad]) {
+    each_quad<P>(x, a, row, end, weight, [&](int at, real(&v)[quad], const real(&w)[quad]) {
         CATENA_UNROLL
         for (int i = 0; i < quad; ++i) v[i] = at < a.k ? v[i] * scale * w[i] : real{0};
         if (a.norm_f32 != nullptr) store_quad<true>(x, a.norm_f32, at, a.k, v);

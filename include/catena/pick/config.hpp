@@ -98,12 +98,18 @@ struct band_limits {
     std::int64_t unit = 1, most = 1 << 30;
 };
 
-/// Every warp of a block has rows, but where slots are added up: there a band may have fewer.
-/// Results that are quantized come in whole blocks. These and those that are added up fit where
-/// they meet.
+/// Does each block make the norm that its warps multiply, so that an SM gets one block?
+constexpr bool makes_norm_first(const matvec_policy& n, const product_problem& p) {
+    return makes_norm(p) && n.placement == norm_placement::deferred;
+}
+
+/// Every warp of a block has rows, but where an SM has one block, which adds up slots or makes a
+/// norm: there a band may have fewer, so that no SM is idle. Results that are quantized come in
+/// whole blocks. These and those that are added up fit where they meet.
 constexpr band_limits band_limits_of(const matvec_policy& n, const product_problem& p) {
     band_limits out;
-    const int teams = combined(p) ? 1 : warp_teams(n, n.threads / warp_size);
+    const bool alone = combined(p) || makes_norm_first(n, p);
+    const int teams = alone ? 1 : warp_teams(n, n.threads / warp_size);
     if (teams * n.rows > 0) out.unit = std::int64_t{teams} * n.rows;
     const int block = info(format::q8_1).block_elements;
     for (int i = 0; i < p.member_count; ++i) {
@@ -138,30 +144,6 @@ constexpr bool one_block_keeps_up(const row& r, const arch& a) {
         ++code;
     }
     return true;
-}
-
-/// Weight rows of a band, the work of one block or of a cluster. All bands of all members together
-/// fill the GPU once: an SM holds `resident` blocks, but only one block that holds the columns of
-/// all slots, or whose warps keep up with memory: each block reads the columns from L2. The band of
-/// a matmul is the rows of a tile.
-constexpr std::int32_t band_rows(const row& r, const product_problem& p, const arch& a,
-                                 int resident) {
-    if (r.computes.kind() == skeleton::matmul) return tile_rows(r.policy.matmul());
-    std::int64_t rows = 0;
-    for (int i = 0; i < p.member_count; ++i)
-        rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
-    const bool alone = resident < 1 || combined(p) || one_block_keeps_up(r, a);
-    const std::int64_t blocks = std::int64_t{a.sms} * (alone ? 1 : resident);
-    const band_limits limits = band_limits_of(r.policy.matvec(), p);
-    const std::int64_t filling = quotient(rows + blocks - 1, blocks);
-    const std::int64_t units = quotient(filling + limits.unit - 1, limits.unit);
-    const std::int64_t band = units < 1 ? limits.unit : units * limits.unit;
-    return static_cast<std::int32_t>(band < limits.most ? band : limits.most);
-}
-/// A row step has no bands.
-constexpr std::int32_t band_rows(const row&, const row_problem&, const arch&, int) { return 0; }
-constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
-    return p.visit([&](const auto& own) { return band_rows(r, own, a, resident); });
 }
 
 /// Bands of one member.
@@ -310,6 +292,68 @@ constexpr launch_shape shape_with_bands(const row&, const row_problem&, const ar
                                         std::int32_t band) {
     return {band, resident};
 }
+
+/// Weight rows of a band with which the bands of all members together fill the GPU once, with so
+/// many blocks on an SM.
+constexpr std::int32_t filling_band(const row& r, const product_problem& p, const arch& a,
+                                    int of_sm) {
+    std::int64_t rows = 0;
+    for (int i = 0; i < p.member_count; ++i)
+        rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
+    const std::int64_t blocks = std::int64_t{a.sms} * of_sm;
+    const band_limits limits = band_limits_of(r.policy.matvec(), p);
+    const std::int64_t filling = quotient(rows + blocks - 1, blocks);
+    const std::int64_t units = quotient(filling + limits.unit - 1, limits.unit);
+    std::int64_t band = units < 1 ? limits.unit : units * limits.unit;
+    if (band > limits.most) band = limits.most;
+    // A block more than there are SMs would begin when all others end, and there may be more bands
+    // than rows fill, since the last one of a matrix may be short.
+    const auto exceeds = [&] { return blocks_of(r, p, static_cast<std::int32_t>(band)) > blocks; };
+    if (makes_norm_first(r.policy.matvec(), p))
+        while (band + limits.unit <= limits.most && band < rows && exceeds()) band += limits.unit;
+    return static_cast<std::int32_t>(band);
+}
+
+/// Weight rows that the busiest SM goes over, and groups of rows that its busiest warp goes over
+/// one after the other.
+struct busiest_share {
+    std::int64_t rows = 0, groups = 0;
+};
+
+constexpr busiest_share busiest_of(const row& r, const product_problem& p, const arch& a,
+                                   int resident, std::int32_t band) {
+    const matvec_policy& n = r.policy.matvec();
+    const band_share share = share_of(r, p, a, band, resident);
+    const std::int64_t blocks = blocks_of(r, p, band) * share.cluster;
+    const std::int64_t of_sm = quotient(blocks + a.sms - 1, a.sms);
+    const std::int64_t rows = band / share.cluster;
+    const std::int64_t teams = std::int64_t{warp_teams(n, n.threads / warp_size)} * share.width;
+    const std::int64_t waves = quotient(of_sm * share.width + resident - 1, resident);
+    return {of_sm * rows, waves * quotient(quotient(rows, n.rows) + teams - 1, teams)};
+}
+
+/// Weight rows of a band, the work of one block or of a cluster. All bands of all members together
+/// fill the GPU once: an SM holds `resident` blocks, but only one block that holds the columns of
+/// all slots, or whose warps keep up with memory: each block reads the columns from L2. Bands of
+/// quantized results are long, so they may leave part of an SM without warps that one block would
+/// have: an SM has one where no other shape has as few rows for its warps. The band of a matmul is
+/// the rows of a tile.
+constexpr std::int32_t band_rows(const row& r, const product_problem& p, const arch& a,
+                                 int resident) {
+    if (r.computes.kind() == skeleton::matmul) return tile_rows(r.policy.matmul());
+    const std::int32_t alone = filling_band(r, p, a, 1);
+    if (resident < 2 || combined(p) || one_block_keeps_up(r, a)) return alone;
+    const std::int32_t several = filling_band(r, p, a, resident);
+    const busiest_share one = busiest_of(r, p, a, resident, alone);
+    const busiest_share now = busiest_of(r, p, a, resident, several);
+    return one.rows <= now.rows && one.groups < now.groups ? alone : several;
+}
+/// A row step has no bands.
+constexpr std::int32_t band_rows(const row&, const row_problem&, const arch&, int) { return 0; }
+constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
+    return p.visit([&](const auto& own) { return band_rows(r, own, a, resident); });
+}
+
 template <class Problem>
 constexpr launch_shape shape_of_launch(const row& r, const Problem& p, const arch& a,
                                        int resident) {

@@ -30,6 +30,8 @@ struct cost_constants {
     double global_step_us = 0.155, float_step_us = 0.155;
     /// Bytes that an SM gets in a cycle if all blocks read them at once, such as columns.
     double read_by_all_bytes = 5;
+    /// Do blocks that make a norm read its weight behind the wait, as those on record did?
+    bool late_norm_weight = false;
 
     // A row step.
     double row_launch_us = 0.6;      ///< first loads and last stores, beside the time of the node
@@ -51,6 +53,12 @@ struct cost_constants {
 /// memory: that of gpt-oss-20b takes 23.9 us in the chain and 14.9 us in decode steps of an H100.
 constexpr cost_constants with_cold_columns(cost_constants c = {}) {
     c.float_step_us = 0.29;
+    return c;
+}
+
+/// The constants of the kernels that were timed.
+constexpr cost_constants as_recorded(cost_constants c = {}) {
+    c.late_norm_weight = true;
     return c;
 }
 

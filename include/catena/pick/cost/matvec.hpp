@@ -146,13 +146,24 @@ constexpr double found_us(const product_problem& p, const cost_constants& c) {
     return scores_us(p, c) + quads * ranked_quad_us;
 }
 
+/// Bytes that a block reads behind the wait to make one column: x, and the norm's weight, of which
+/// a thread has loaded the first values before.
+constexpr double made_from_bytes(const matvec_policy& n, const product_problem& p,
+                                 const cost_constants& c) {
+    const auto k = static_cast<double>(p.k);
+    if (!makes_norm(p)) return 4 * k;
+    const bool early = n.placement == norm_placement::deferred && !c.late_norm_weight;
+    const double loaded = early ? n.threads * 4.0 * norm_quads_ahead : 0;
+    return 4 * k + (k > loaded ? 4 * (k - loaded) : 0);
+}
+
 /// The time from the end of the launch before until a block has its columns, or has made them. All
 /// blocks read the same bytes at once. Blocks of experts first read the ids, or find the expert.
 constexpr double columns_us(const matvec_policy& n, const product_problem& p, const arch& a,
                             const matvec_share& has, const cost_constants& c) {
     const auto columns = static_cast<double>(block_columns(p));
     const bool made = n.placement != norm_placement::producer;
-    const double row = made ? (makes_norm(p) ? 8.0 : 4.0) * static_cast<double>(p.k)
+    const double row = made ? made_from_bytes(n, p, c)
                             : static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const double ids = p.expert ? memory_latency_us + found_us(p, c) : 0;
     const double read =

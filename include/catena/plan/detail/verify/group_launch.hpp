@@ -74,6 +74,7 @@ class group_launch : public epilogue_launch {
         if (!has_norm(c.stages)) return x_of(c, a, rows);
         value v = f32_rows(a, rows);
         if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is
+        early.push_back({rows_at(a.norm_weight, a.k, 1, 0), "the norm's weight", false});
         v = times(normed(term::rms_norm, v, a.eps, a.k),
                   of_rows(vector(a.norm_weight, a.k, 16, "the norm's weight"), a.k, rows));
         if (a.norm_f32 != nullptr)  // by a block that reads nothing but x
