@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 475c3fc0fb73698e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a5fd4a64f5d64a76.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
