@@ -19,8 +19,9 @@ class convolution_planner : drafter {
     void plan(std::int32_t node) {
         if (known_.convolution < 0) return;
         convolved_values found = find_.of(node);
+        meets_itself_ = false;
         obstacle why = found.why.found() ? found.why : step(found);
-        if (!found.why.found() && why.found() && !found.alone()) {
+        if (why.found() && meets_itself_ && !found.alone()) {
             found = convolution_finder::without_norms(found.by);
             why = step(found);
         }
@@ -31,13 +32,16 @@ class convolution_planner : drafter {
   private:
     const convolution_finder find_;
     rejection nearest_;
+    bool meets_itself_ = false;  ///< nodes of the step that was tried meet, wherever it stands
 
     obstacle step(convolved_values& of) {
         const std::int32_t node = of.by.convolve;
         const row_problem what = problem_of(view_, of.values, of.by);
         nearest_ = choices_.pick(what).nearest;
-        const obstacle why = draft_row(
-            what, node, [&](attempt& tried) { cover_heads(g_, of.values, of.by, tried.trial()); });
+        const obstacle why = draft_row(what, node, [&](attempt& tried) {
+            cover_heads(g_, of.values, of.by, tried.trial());
+            meets_itself_ = draft_.accepted.meets_itself(tried.trial());
+        });
         if (why.found()) return why;
         match m;
         m.stages = what.needs.stages;
