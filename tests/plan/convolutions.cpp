@@ -239,3 +239,50 @@ TEST_CASE("an engine keeps the tokens until the launch of their convolution is d
     REQUIRE(kept != found.keep.end());
     CHECK(kept->until >= c.g.position(c.k));
 }
+
+TEST_CASE("a state that was gathered is not written over by what is made of it",
+          "[plan][convolutions]") {
+    delta_case c;
+    c.g.other({c.picked});  // the launch reads it where it lies
+    const auto later = c.g.nodes.back();
+    c.g.nodes.pop_back();
+    c.g.nodes.insert(c.g.nodes.begin() + c.g.position(c.joined), later);
+    for (const id t : {c.made, c.value}) c.g.share(t, c.picked);
+    for (id t = 0; t < static_cast<id>(c.g.tensors.size()); ++t)
+        if (c.g[t].view_src == c.value) c.g.share(t, c.value, c.g[t].params[0]);
+    CHECK(c.left() == reason::overlap);
+}
+
+TEST_CASE("a scale of another shape than the norm's is no factor of its heads",
+          "[plan][convolutions]") {
+    for (const bool half : {false, true}) {
+        delta_case c({.scales = false});
+        const id of = half ? c.g.view(c.q, {128, 1}, 512) : c.g.reshape(c.q, {256, 1});
+        c.g.other({c.g.scale(of, 0.125f)});
+        const plan p = c.planned();
+        CHECK(c.covers(p, {c.made, c.q, c.k}));
+        CHECK(heads_of(p).member[0].scale == 1);
+        CHECK(heads_of(p).member[0].f32 == c.g[c.q].data);
+    }
+}
+
+TEST_CASE("norms with gaps before, between and behind them are more values than a launch has",
+          "[plan][convolutions]") {
+    delta_case c({.norms = false, .reads_v = false});
+    c.g.other({c.g.rms_norm(c.part(1, 128)), c.g.rms_norm(c.part(1, 512))});
+    const plan p = c.planned();
+    CHECK(heads_of(p).members == 1);
+    CHECK(heads_of(p).convolved.f32 == c.g[c.value].data);
+    CHECK(heads_of(p).convolved.next_state == c.g[c.keep].data);
+}
+
+TEST_CASE("a function of a view that repeats a token is the engine's", "[plan][convolutions]") {
+    delta_case c({.tokens = 4, .norms = false, .acts = false, .reads_v = false});
+    const id again = c.g.view(c.made, {c.channels(), 4});
+    c.g[again].nb[1] = 0;
+    const id act = c.g.unary(again, sub_op::silu);
+    c.g.other({act});
+    const plan p = c.planned();
+    CHECK(p.at(c.g.position(act)).step < 0);
+    CHECK(heads_of(p).convolved.function == gate_function::none);
+}

@@ -150,6 +150,22 @@ TEST_CASE("a launch finds as many experts as are weighed", "[plan][routing]") {
     CHECK_FALSE(fewer.routed(fewer.by_engine()));
 }
 
+TEST_CASE("a launch that finds its expert does not read the weight that it writes",
+          "[plan][routing]") {
+    router_case c(of_llama_4);
+    graph_builder& g = c.g;
+    g.nodes.pop_back();
+    const auto of_router = static_cast<std::ptrdiff_t>(g.nodes.size());
+    const id x = g.reshape(g.scaled_norm(g.other({g.input(format::f32, {512, 1})})), {512, 1, 1});
+    std::rotate(g.nodes.begin(), g.nodes.begin() + of_router, g.nodes.end());
+    const id up = g.mul_mat_id(g.weight(format::q4_K, {512, 256, 16}), x, c.ids);
+    const id weighed = g.mul(up, c.weights);
+    g.other({weighed, c.weights});
+    const plan p = c.planned({}, &ggml_cuda);
+    REQUIRE(p.at(g.position(weighed)).step >= 0);
+    CHECK(p.at(g.position(weighed)).step != p.at(g.position(c.sort)).step);
+}
+
 TEST_CASE("medians may say that a token is routed faster apart", "[plan][routing]") {
     routed_layer c;
     std::vector<measurement> medians;

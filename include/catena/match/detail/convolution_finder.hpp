@@ -42,7 +42,7 @@ class convolution_finder {
         function_behind(out.by);
         read_value(out);
         fill_gaps(out);
-        return out;
+        return out.values.size() > max_head_members ? without_norms(out.by) : out;
     }
 
     /// The same convolution, whose value others norm.
@@ -183,7 +183,9 @@ class convolution_finder {
         }
         if (next.node < 0 || view_.node(next.node).sub != sub_op::silu) return;
         const tensor& t = view_.node(next.node);
+        const std::int32_t sum = view_.nodes[c.add >= 0 ? c.add : c.convolve];
         const bool alike = g_.kind(next.node) == op::unary && same_elements(c, t) &&
+                           names_whole(view_, t.src[0], sum) &&
                            !node_fits(g_, next.node, 1).found();
         if (alike) c.act = next.node;
     }
@@ -191,8 +193,9 @@ class convolution_finder {
         const tensor& t = view_.node(u.node);
         const std::int32_t bias = t.src[1 - u.slot];
         return u.slot < 2 && !node_fits(g_, u.node, 2).found() && same_elements(c, t) &&
-               g_.constant(bias) && floats(bias) && contiguous(view_.at(bias)) &&
-               view_.at(bias).ne[0] == c.channels && elements(view_.at(bias)) == c.channels;
+               names_whole(view_, t.src[u.slot], view_.nodes[c.convolve]) && g_.constant(bias) &&
+               floats(bias) && contiguous(view_.at(bias)) && view_.at(bias).ne[0] == c.channels &&
+               elements(view_.at(bias)) == c.channels;
     }
     bool same_elements(const convolution& c, const tensor& t) const {
         return contiguous(t) && same_shape(t, view_.node(c.convolve));
@@ -217,7 +220,6 @@ class convolution_finder {
                       return a.first_channel < b.first_channel;
                   });
     }
-    /// With gaps before, between and behind them, these are all values that a launch can have.
     static constexpr std::size_t most_normed = 2;
 
     static std::int64_t end_of(const head_chain& h) { return h.first_channel + h.k * h.count; }
@@ -234,7 +236,7 @@ class convolution_finder {
         const tensor& x = view_.at(t.src[0]);
         const std::int64_t offset = offset_in(t.src[0], view_.nodes[by.made_by()]);
         const bool heads = same_shape(x, t) && x.ne[2] == by.tokens && x.ne[3] == 1 &&
-                           floats(t.src[0]) && x.ne[0] <= max_head &&
+                           floats(t.src[0]) && floats(view_.nodes[node]) && x.ne[0] <= max_head &&
                            (x.ne[1] == 1 || x.nb[1] == 4 * x.ne[0]) &&
                            (x.ne[2] == 1 || x.nb[2] == 4 * by.channels) && offset >= 0 &&
                            offset % 4 == 0 && offset / 4 + x.ne[0] * x.ne[1] <= by.channels;
@@ -246,6 +248,8 @@ class convolution_finder {
         h.written = true;
         const std::int32_t scale = g_.only_reader(view_.nodes[node]).node;
         if (scale < 0 || engine_fuses(g_, scale)) return true;
+        const bool whole = view_.node(scale).src[0] == view_.nodes[node];
+        if (!whole || !floats(view_.nodes[scale])) return true;
         if (const std::optional<float> c = scale_at(g_, scale)) h.scaled = scale, h.scale = *c;
         return true;
     }

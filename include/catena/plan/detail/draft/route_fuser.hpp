@@ -80,7 +80,9 @@ class route_fuser : drafter {
         }
         trial_step& trial = tried.trial();
         const std::vector<covered_node> before = trial.nodes;
-        for (covered_node& c : trial.nodes) c.internal |= fed_by(g_, c.node, r.nodes);
+        for (covered_node& c : trial.nodes)  // each block finds the ids, and weights in memory
+            if (g_.kind(c.node) != op::mul && g_.kind(c.node) != op::add)
+                c.internal |= fed_by(g_, c.node, r.nodes);
         cover_routing(g_, r, trial);
         trial.at_once = false;  // other blocks read the logits, too
         if (const std::int32_t v = tried.blocker(); v >= 0) {

@@ -150,7 +150,8 @@ inline void cover_convolution(const graph_index& g, const convolution& by, trial
             fed_by(g, n, array_view<std::int32_t>{before.data(), before.data() + before.size()})};
         if (n == by.keep) c.elided = false, c.internal |= 1u << 1;
         if (n == by.made_by()) c.elided = !by.written;
-        if (n == (by.pick >= 0 ? by.pick : by.join)) c.by_part = 1u << 0;
+        if (by.keep >= 0 && n == (by.pick >= 0 ? by.pick : by.join))
+            c.by_part = 1u << 0, c.into = g.view.nodes[by.keep];
         trial.nodes.push_back(c);
         before.push_back(n);
     });

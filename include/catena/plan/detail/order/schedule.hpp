@@ -20,7 +20,7 @@ struct covered_node {
     std::uint32_t internal = 0;
     std::uint32_t by_element = 0;   ///< bit s: the thread that reads an element of source s is the
                                     ///< one that writes it, later
-    std::int32_t into = no_tensor;  ///< of a group: the result that has these elements
+    std::int32_t into = no_tensor;  ///< the result that has these elements, or parts
     std::uint32_t by_part = 0;  ///< by_element, if one of the parts of source s is written, each
                                 ///< of which its threads deal with alike
 };
@@ -302,6 +302,7 @@ class schedule {
                                (m.row || itself || writer.written == reader.of.into) &&
                                same_place(g_.view.at(writer.written), g_.view.at(r.tensor));
             const bool part = (reader.of.by_part >> r.slot & 1u) != 0 &&
+                              writer.written == reader.of.into &&
                               one_part(g_.view.at(writer.written), g_.view.at(r.tensor));
             if (!alone && !part && !m.at_once) return true;
         }
