@@ -1,10 +1,10 @@
 #include "head_case.hpp"
 
 #include "compare.hpp"
+#include "values.hpp"
 
 #include "catena/chain/reference.hpp"
 #include "catena/format/codec.hpp"
-#include "catena/format/random.hpp"
 #include "catena/pick/config.hpp"
 #include "catena/pick/name.hpp"
 
@@ -22,14 +22,6 @@ namespace catena_test {
 using namespace catena;
 
 namespace {
-
-std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
-
-std::vector<float> random_values(std::uint64_t seed, std::int64_t count) {
-    std::vector<float> out(size(count));
-    fill_random_values(seed, 0, out);
-    return out;
-}
 
 std::vector<float> x_of(const head_case& c, std::size_t which) {
     const head_value& v = c.values[which];

@@ -41,8 +41,9 @@ struct combination {
 
     /// The MUL by a gate, which is behind the ADD of the shared expert, and the gate's sigmoid.
     array_view<std::int32_t> gate_nodes() const {
+        if (gate == no_tensor) return {};
         const std::int32_t* const first = nodes.data() + slot_nodes + 1;
-        return {first, gate == no_tensor ? first : first + 2};
+        return {first, first + 2};
     }
     /// Leaves the MUL, whose result is `product`, and the sigmoid to others.
     void leave_gate(std::int32_t product) {
