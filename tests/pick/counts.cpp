@@ -27,17 +27,18 @@ row counted(const warp_code& code) {
     return r;
 }
 
-/// Constants with which instructions and stalls alone count.
+/// Constants with which instructions and stalls alone count, of blocks that spread evenly.
 cost_constants code_alone() {
     cost_constants c;
     c.stalled = 1;
-    c.bulk_slice_us = c.column_us = c.async_chunk_us = 0;
+    c.bulk_slice_us = c.column_us = c.async_chunk_us = c.crowding = 0;
     c.read_by_all_bytes = 1e9;
     return c;
 }
 
 /// The time of the code: no time to read weights, nor columns from shared memory.
-double code_us(const row& r, std::int64_t k, int rows, int per_sm) {
+double code_us(const row& r, std::int64_t k, int rows, int per_sm,
+               const cost_constants& c = code_alone(), double head_start_us = whole_head_start_us) {
     arch a = *arch_named("sm_90");
     a.bytes_per_us = 1e12;
     const product_problem p = matvec_problem(k, {{.type = format::q4_K, .rows = rows}});
@@ -46,7 +47,7 @@ double code_us(const row& r, std::int64_t k, int rows, int per_sm) {
     const double read = has.rows * has.of_sm / r.policy.matvec().rows *
                         detail::column_bytes(r.policy.matvec(), p) / detail::shared_memory_bytes /
                         a.cycles_per_us * (r.policy.matvec().columns > 1 ? mma_columns : 1);
-    return predicted_us(r, p, a, shape, code_alone()) - a.node_us - read;
+    return predicted_us(r, p, a, shape, c, head_start_us) - a.node_us - read;
 }
 
 }  // namespace
@@ -69,6 +70,19 @@ TEST_CASE("Few warps take as long as one of them", "[cost]") {
     CHECK(us == Approx((4 * 1000 + 500) / 1980.0).epsilon(0.02));
     CHECK(code_us(counted(stalls), 4096, 4 * rows, 8) == Approx(us).epsilon(0.02));  // 16 warps
     CHECK(code_us(counted(stalls), 4096, 16 * rows, 8) == Approx(2 * us).epsilon(0.02));  // 32
+}
+
+TEST_CASE("Blocks that start early crowd on an SM that has room for them", "[cost]") {
+    const row r = counted({400000, 1, 1, 1});
+    const int rows = 132 * 4;  // a block on each SM
+    const double even = code_us(r, 4096, rows, 1);
+    cost_constants c = code_alone();
+    c.crowding = 0.5;
+    CHECK(code_us(r, 4096, rows, 1, c) == even);
+    CHECK(code_us(r, 4096, rows, 3, c) == Approx((1 + 0.5 * 2) * even).epsilon(0.001));
+    CHECK(code_us(r, 4096, rows, 3, c, 0) == Approx(even + detail::late_node_us).epsilon(0.001));
+    CHECK(code_us(r, 4096, 4, 3, c) == Approx(even).epsilon(0.001));             // one block in all
+    CHECK(code_us(r, 4096, 3 * rows, 3, c) == Approx(3 * even).epsilon(0.001));  // no room
 }
 
 TEST_CASE("A last stage has the product's steps for its values, and all else", "[cost]") {

@@ -63,10 +63,10 @@ TEST_CASE("The model foretells the launches that an H100 has timed", "[model]") 
     for (const char* kind : {"row steps", "one column", "2 to 8 columns", "experts",
                              "routers, of float weights", "norm inside"}) {
         INFO(kind);
-        CHECK(of(errors, kind).typical > 0.92);
-        CHECK(of(errors, kind).typical < 1.08);
+        CHECK(of(errors, kind).typical > 0.95);
+        CHECK(of(errors, kind).typical < 1.05);
         CHECK(of(errors, kind).deviation < 1.2);
-        CHECK(of(errors, kind).lost < 0.08);
+        CHECK(of(errors, kind).lost < 0.05);
     }
     CHECK(of(errors, "mxfp4").typical > 0.95);
     CHECK(of(errors, "mxfp4").typical < 1.05);
@@ -74,12 +74,15 @@ TEST_CASE("The model foretells the launches that an H100 has timed", "[model]") 
 
 TEST_CASE("The model foretells problems that its constants were not fitted to", "[model]") {
     const auto errors = check().errors_held_back();
-    CHECK(of(errors, "mxfp4").typical > 0.94);
-    CHECK(of(errors, "mxfp4").deviation < 1.25);
-    CHECK(of(errors, "experts").near < 1.14);
-    CHECK(of(errors, "2 to 8 columns").near < 1.16);
-    CHECK(of(errors, "one column").lost < 0.05);
-    CHECK(of(errors, "routers, of float weights").deviation < 1.25);
+    for (const char* kind : {"row steps", "one column", "2 to 8 columns", "experts",
+                             "routers, of float weights", "mxfp4", "norm inside"}) {
+        INFO(kind);
+        CHECK(of(errors, kind).typical > 0.95);
+        CHECK(of(errors, kind).typical < 1.05);
+        CHECK(of(errors, kind).deviation < 1.25);
+        CHECK(of(errors, kind).near < 1.16);
+        CHECK(of(errors, kind).lost < 0.05);
+    }
     const model_error all = of(errors, "all");
     CHECK(all.typical > 0.95);
     CHECK(all.typical < 1.05);
@@ -93,6 +96,7 @@ TEST_CASE("The constants are those that a fit to the record gives, to a third", 
     CHECK(fitted.stalled == Approx(here.stalled).epsilon(0.15));
     CHECK(fitted.column_us == Approx(here.column_us).epsilon(0.3));
     CHECK(fitted.read_by_all_bytes == Approx(here.read_by_all_bytes).epsilon(0.3));
+    CHECK(fitted.crowding == Approx(here.crowding).epsilon(0.3));
     CHECK(fitted.plain_slice_us == Approx(here.plain_slice_us).epsilon(0.3));
     CHECK(fitted.global_step_us == Approx(here.global_step_us).epsilon(0.3));
     CHECK(fitted.float_step_us == Approx(with_cold_columns().float_step_us).epsilon(0.3));

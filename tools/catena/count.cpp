@@ -160,6 +160,7 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
     for (int i = 0; i < g.size(); ++i) {
         if (covered[static_cast<std::size_t>(i)] || !launches(g.node(i))) continue;
         p.launches += 1 + reads_quantized(g, g.node(i));
+        ++p.engine[printable(g.node(i).op_name)];
     }
     return p;
 }

@@ -120,6 +120,7 @@ std::string as_json(const report& r, bool verbose) {
                         {"planned", r.done.launches},
                         {"planned_engine_fused", r.done.launches_engine_fused},
                         {"steps", r.plan.steps.size()},
+                        {"engine", r.done.engine},
                         {"peer_fusions", r.peer.fused}};
     root["launches"]["saved"] = {{"per_node", r.wanted.launches_per_node - r.done.launches},
                                  {"peer", r.peer.launches - r.done.launches_engine_fused}};

@@ -100,12 +100,12 @@ std::vector<int> parts_of(const generator::tuning& t) {
 
 using constant = double cost_constants::*;
 constexpr constant matvec_constants[] = {
-    &cost_constants::unhidden,         &cost_constants::stalled,
-    &cost_constants::plain_slice_us,   &cost_constants::async_slice_us,
-    &cost_constants::bulk_slice_us,    &cost_constants::plain_chunk_us,
-    &cost_constants::column_us,        &cost_constants::async_chunk_us,
-    &cost_constants::global_step_us,   &cost_constants::float_step_us,
-    &cost_constants::read_by_all_bytes};
+    &cost_constants::unhidden,          &cost_constants::stalled,
+    &cost_constants::plain_slice_us,    &cost_constants::async_slice_us,
+    &cost_constants::bulk_slice_us,     &cost_constants::plain_chunk_us,
+    &cost_constants::column_us,         &cost_constants::async_chunk_us,
+    &cost_constants::global_step_us,    &cost_constants::float_step_us,
+    &cost_constants::read_by_all_bytes, &cost_constants::crowding};
 constexpr constant row_constants[] = {
     &cost_constants::row_launch_us, &cost_constants::wave_us,      &cost_constants::block_start_us,
     &cost_constants::sum_us,        &cost_constants::warp_sum_us,  &cost_constants::quantize_us,

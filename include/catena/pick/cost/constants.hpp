@@ -13,23 +13,26 @@ inline constexpr double whole_head_start_us = 1e9;
 struct cost_constants {
     /// The share of the shorter part that two overlapping parts of a launch add, if both take as
     /// long.
-    double unhidden = 0.2;
+    double unhidden = 0.21;
 
     // A matvec.
     /// The share that a warp waits for of the cycles that its instructions stall by themselves:
     /// loads of shared memory that are counted one by one overlap.
-    double stalled = 0.6;
+    double stalled = 0.52;
     /// The time of a warp that asks for the copy of one row's slice.
-    double plain_slice_us = 0.39, async_slice_us = 0.1, bulk_slice_us = 0.029;
+    double plain_slice_us = 0.35, async_slice_us = 0.105, bulk_slice_us = 0.032;
     /// A plain copy waits for each 16 bytes of a lane, several of them at a time.
-    double plain_chunk_us = 0.1;
+    double plain_chunk_us = 0.115;
     /// Columns come to shared memory: the first 16 bytes of a thread, and each further one by
     /// cp.async. Plain copies wait for each.
-    double column_us = 0.3, async_chunk_us = 0.054;
+    double column_us = 0.29, async_chunk_us = 0.054;
     /// One step's load of a column that is read from L1 and L2, of q8_1 or f32.
-    double global_step_us = 0.155, float_step_us = 0.155;
+    double global_step_us = 0.15, float_step_us = 0.155;
     /// Bytes that an SM gets in a cycle if all blocks read them at once, such as columns.
-    double read_by_all_bytes = 5;
+    double read_by_all_bytes = 5.6;
+    /// The share of the room beside an even share of blocks that the busiest SM fills, if blocks
+    /// start early.
+    double crowding = 0.2;
     /// Do blocks that make a norm read its weight behind the wait, as those on record did?
     bool late_norm_weight = false;
 

@@ -11,7 +11,8 @@ struct matvec_share {
     double weights = 0;  ///< bytes, padded to whole bands
     double rows = 0;     ///< weight rows of all members
     double blocks = 0;   ///< blocks of the launch
-    double of_sm = 0;    ///< the SM's share of the rows, 1: all of them
+    double of_sm = 0;    ///< the SM's share of the rows if blocks spread evenly, 1: all of them
+    double room = 0;     ///< share of the rows whose blocks an SM could hold
     double warps = 0;    ///< warps of a block
     double groups = 0;   ///< groups of rows of a warp, one after the other, in all blocks
     double turns = 0;    ///< stages of the ring that a group takes
@@ -53,6 +54,8 @@ constexpr matvec_share share_of_matvec(const row& r, const product_problem& p, c
     out.blocks = static_cast<double>(blocks_of(r, p, shape.band)) * share.cluster;
     const double most = units(out.blocks, a.sms), waves = units(most * share.width, shape.resident);
     out.of_sm = most / out.blocks;
+    const auto held = static_cast<double>(shape.resident / share.width);
+    out.room = held < out.blocks ? held / out.blocks : 1;
     out.warps = static_cast<double>(n.threads / warp_size) * share.width;
     const double teams = out.warps / warp_slices(n);
     const double of_block = units(static_cast<double>(shape.band) / share.cluster, n.rows);
@@ -195,16 +198,24 @@ constexpr double global_columns_us(const row& r, const product_problem& p, const
     return steps * (together ? 1 : met) * c.float_step_us;
 }
 
+/// The share of the rows that the busiest SM has. Blocks that start early take the room beside
+/// those of the launch before, which differs from SM to SM.
+constexpr double of_busiest_sm(const matvec_share& has, const arch& a, const cost_constants& c,
+                               double head_start_us) {
+    const bool early = a.dependent_launch && head_start_us > 0;
+    return has.of_sm + (early && has.room > has.of_sm ? c.crowding * (has.room - has.of_sm) : 0);
+}
+
 /// The time of a warp after the columns have arrived: its own stalls and copies, and the
 /// instructions and reads of shared memory of all warps of its SM.
 constexpr double warp_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
-                         const matvec_share& has, const cost_constants& c) {
+                         const matvec_share& has, const cost_constants& c, double head_start_us) {
     const matvec_policy& n = r.policy.matvec();
     const group_code code = code_of_group(r, p, band, has);
     const double own = has.groups * code.cycles * c.stalled / a.cycles_per_us +
                        copies_us(n, p, has, c) + global_columns_us(r, p, a, has, c);
     const auto met = static_cast<double>(columns_met(p));
-    const double groups = has.rows * has.of_sm / n.rows;
+    const double groups = has.rows * of_busiest_sm(has, a, c, head_start_us) / n.rows;
     const double read = n.product == inner_product::mma ? mma_columns : met;
     const double cycles =
         code.issues / warp_issues + read * column_bytes(n, p) / shared_memory_bytes;
@@ -254,8 +265,8 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
     const matvec_policy& n = r.policy.matvec();
     const matvec_share has = share_of_matvec(r, p, a, shape);
     const double unfilled = unfilled_us(p, a, has, head_start_us);
-    const double way =
-        unfilled + columns_us(n, p, a, has, c) + warp_us(r, p, a, shape.band, has, c);
+    const double way = unfilled + columns_us(n, p, a, has, c) +
+                       warp_us(r, p, a, shape.band, has, c, head_start_us);
     // An mma always has eight columns: it repeats the last one.
     const auto met = static_cast<double>(columns_met(p));
     const bool free = n.product == inner_product::mma && met > 1;
