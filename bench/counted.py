@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 from pages import ROOT, filled, table, written
+from walks import walks
 
 PAGE = "docs/performance.md"
 GRAPHS = ROOT / "tests/data/graphs"
@@ -69,8 +70,9 @@ def main():
     models = sorted(file.name.removesuffix(".tg1.json.gz") for file in GRAPHS.glob("*.tg1.json.gz"))
     with ThreadPoolExecutor() as workers:
         plans = list(workers.map(lambda model: Plans(sys.argv[1], model), models))
+    by_load = {model: {"tg1": p.one_ordered, "b4": p.four_ordered} for model, p in zip(models, plans)}
     blocks = {"launches": launches(plans), "quantizing": quantizing(plans), "times": times(plans),
-              "prompts": prompts(plans)}
+              "walks": walks(sys.argv[1], by_load), "prompts": prompts(plans)}
     if sys.argv[2:] == ["--print"]:
         return print("\n\n".join(blocks.values()))
     return written({PAGE: filled("bench/counted.py", PAGE, blocks)}, "bench/counted.py CATENA", sys.argv[2:] == ["--check"])

@@ -46,6 +46,7 @@ TEST_CASE("a small graph's one activation is emitted by its norm and read by its
     CHECK(j["activations"]["by_producer"]["MUL(RMS_NORM)"]["quantized_once"] == 1);
     CHECK(j["launches"]["per_node"] == 5);
     CHECK(j["launches"]["planned"] == 3);  // norm, matvec, and the engine's ADD
+    CHECK(j["launches"]["engine"] == nlohmann::json{{"ADD", 1}});
     CHECK(j["launches"]["saved"]["per_node"] == 2);
     CHECK(j["launches"]["saved"]["peer"] ==
           j["launches"]["peer"].get<int>() - j["launches"]["planned_engine_fused"].get<int>());

@@ -86,7 +86,9 @@ TEST_CASE("a norm, its MUL and the ADD behind it are one launch of the peer", "[
     g.node(op::add, "ADD", {64, 1}, {m, r});
     CHECK(g.count().launches == 1);
     CHECK(g.count().fused == fused{{"RMS_NORM+MUL+ADD", 1}});
+    CHECK(g.count().by_op == fused{{"RMS_NORM", 1}});
     CHECK(g.count({false, true, false}).launches == 2);  // the MUL is ours: it separates them
+    CHECK(g.count({false, true, false}).by_op == fused{{"ADD", 1}, {"RMS_NORM", 1}});
     g[m].uses = 2;
     CHECK(g.count().fused == fused{{"RMS_NORM+MUL", 1}});
     g[n].flags |= flag_output;

@@ -156,11 +156,12 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
     for (const std::int32_t node : w.float_weights)
         p.float_weights_served += covered[static_cast<std::size_t>(node)];
     p.launches = static_cast<int>(e.steps.size());
-    p.launches_engine_fused = p.launches + count_peer(g, covered).launches;
+    const peer_launches engine = count_peer(g, covered);
+    p.launches_engine_fused = p.launches + engine.launches;
+    for (const auto& [op, count] : engine.by_op) p.engine[printable(op)] += count;
     for (int i = 0; i < g.size(); ++i) {
         if (covered[static_cast<std::size_t>(i)] || !launches(g.node(i))) continue;
         p.launches += 1 + reads_quantized(g, g.node(i));
-        ++p.engine[printable(g.node(i).op_name)];
     }
     return p;
 }

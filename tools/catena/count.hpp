@@ -57,7 +57,7 @@ struct progress {
     int launches = 0;              ///< Catena's, the engine's nodes, the quantizes it still does
     /// The same if the engine fuses its remaining nodes as ggml-cuda.
     int launches_engine_fused = 0;
-    std::map<std::string, int> engine;  ///< the engine's nodes that compute something, by op
+    std::map<std::string, int> engine;  ///< the engine's launches of those, by op
     std::vector<left_node>
         not_fused;  ///< the plan's, and every wanted matmul that it does not mention
 };

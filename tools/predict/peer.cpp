@@ -357,6 +357,7 @@ peer_launches count_peer(const graph_view& g, const std::vector<bool>& mine) {
         const fusion f = rules_at{g, mine, i}.longest();
         ++total.launches;
         if (f.rule) ++total.fused[f.rule];
+        ++total.by_op[g.node(i).op_name];
         bool quantizes = false;  // matmuls that are fused read the same activation
         for (int n = i; n < i + f.nodes; ++n)
             quantizes = quantizes || reads_quantized(g, g.node(n));

@@ -13,6 +13,7 @@ namespace catena::tool {
 struct peer_launches {
     int launches = 0;                  ///< kernels, quantizes included
     int quantizes = 0;                 ///< of those
+    std::map<std::string, int> by_op;  ///< the others, by the op of their first node
     std::map<std::string, int> fused;  ///< how often each rule applied
 };
 
