@@ -19,6 +19,12 @@ int values_of_pass(const matvec_policy& p) {
     return p.activation == activation_source::global ? 32 : 4 * 32;
 }
 
+/// Bytes of so many values of each row that a warp has, by the first format of a matvec's weights.
+double weight_bytes(const row& r, int values) {
+    const format_info& f = info(*r.computes.product().weights.begin());
+    return static_cast<double>(r.policy.matvec().rows) * values * f.block_bytes / f.block_elements;
+}
+
 dot_stage dot_of(const row& r, const sass_function& f) {
     dot_stage out;
     const matvec_policy& p = r.policy.matvec();
@@ -29,10 +35,8 @@ dot_stage dot_of(const row& r, const sass_function& f) {
     for (const sass_loop& l : loops)
         if (longest == nullptr || l.count(f, kind) > longest->count(f, kind)) longest = &l;
     if (longest == nullptr) return out;
-    const format w = *r.computes.product().weights.begin();
     out.instructions = longest->size();
-    out.weight_bytes = static_cast<double>(p.rows) * values_of_pass(p) * info(w).block_bytes /
-                       info(w).block_elements;
+    out.weight_bytes = weight_bytes(r, values_of_pass(p));
     const int integer = longest->count(f, sass_kind::integer) + longest->count(f, sass_kind::dp4a);
     out.per_byte = out.instructions * 32 / out.weight_bytes;
     out.integer_per_byte = integer * 32 / out.weight_bytes;
@@ -153,6 +157,7 @@ instance_evidence evidence_of(const row& r, const arch& target,
         e.by_bytes_us = square_us(compiled, target);
         e.code = compiled.code = warp_code_of(r, *function);
         e.counted_us = square_us(compiled, target);
+        e.stage_bytes = weight_bytes(r, r.policy.matvec().piece);
     }
     find_faults(e, r, target, *kernel);
     return e;

@@ -32,9 +32,10 @@ struct instance_evidence {
     int mma = 0;           ///< or wgmma, as the policy says
     bool has_dot = false;  ///< a matvec of one format
     dot_stage dot;
-    warp_codes code;                  ///< of a matvec
-    double counted_us = 0;            ///< predicted, of a matvec, by `code`
-    double by_bytes_us = 0;           ///< and by a usual number of instructions for each byte
+    warp_codes code;         ///< of a matvec
+    double stage_bytes = 0;  ///< of the weights that a warp of it multiplies in a stage of `code`
+    double counted_us = 0;   ///< predicted, of a matvec, by `code`
+    double by_bytes_us = 0;  ///< and by a usual number of instructions for each byte
     std::vector<std::string> faults;  ///< sentences; a fault is a mistake, whatever the arch
     bool keeps_up = true;             ///< with memory, by dot against the arch's allowance
 };

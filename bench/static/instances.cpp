@@ -85,7 +85,8 @@ nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const 
                           {"integer_per_byte", e.dot.integer_per_byte},
                           {"keeps_up", e.keeps_up}};
         if (e.counted_us > 0)
-            one["predicted"] = {{"stage_issues", e.code.of[0].stage_issues},
+            one["predicted"] = {{"stage_bytes", e.stage_bytes},
+                                {"stage_issues", e.code.of[0].stage_issues},
                                 {"stage_cycles", e.code.of[0].stage_cycles},
                                 {"result_issues", e.code.of[0].result_issues},
                                 {"result_cycles", e.code.of[0].result_cycles},

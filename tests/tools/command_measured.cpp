@@ -4,15 +4,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdio>
 #include <string>
 
 using namespace catena_test;
 
 namespace {
 
+nlohmann::json record_in(const workplace& w, double first, double second) {
+    return record_of(nlohmann::json::parse(w.run("explain small.json --json").out),
+                     {first, second});
+}
+
 void write_record(const workplace& w, const std::string& file, double first, double second) {
-    const auto report = nlohmann::json::parse(w.run("explain small.json --json").out);
-    write_file(w.path + "/" + file, gzipped(record_of(report, {first, second}).dump()));
+    write_file(w.path + "/" + file, gzipped(record_in(w, first, second).dump()));
 }
 
 }  // namespace
@@ -56,18 +61,43 @@ TEST_CASE("diff shows what is measured to have changed, where both are measured"
                     .code == 0);
     const outcome text = w.run("diff before.report after.report");
     CHECK_THAT(text.out, Catch::Contains("12           13           +1  their us, measured"));
-    CHECK_THAT(text.out, Catch::Contains("7.0          8.0         +1.0  norm_input"));
-    CHECK_THAT(text.out, !Catch::Contains("5.0          5.0"));
     const auto j = nlohmann::json::parse(w.run("diff before.report after.report --json").out);
-    CHECK(j["measured_us"].size() == 1);
+    REQUIRE(j["measured_us"].size() == 1);  // the other step takes 5 us on both sides
+    const auto& sides = j["measured_us"].front();
+    CHECK(sides[0]["us"] == 7);
+    CHECK(sides[1]["us"] == 8);
+    const double predicted = sides[0]["predicted_us"];
+    CHECK(predicted ==
+          nlohmann::json::parse(content(w.path + "/before.report"))["steps"][1]["predicted_us"]);
+    char line[100];
+    std::snprintf(line, sizeof line, "7.0! %9.1f          8.0! %9.1f         +1.0  norm_input",
+                  predicted, predicted);
+    CHECK_THAT(text.out, Catch::Contains(line));
     CHECK(j["totals"]["steps measured as planned"] == nlohmann::json{2, 2});
+    CHECK(j["totals"]["of them slower than predicted"] == nlohmann::json{2, 2});
 
     const outcome reports = w.run("diff before.report after.report --measured before.json");
     CHECK(reports.code == 2);
     CHECK_THAT(reports.err, Catch::Contains("both files are reports of explain"));
 
     const outcome one = w.run("diff before.report small.json");
-    CHECK_THAT(one.out, !Catch::Contains("measured us") && !Catch::Contains("us, measured"));
+    CHECK_THAT(one.out, !Catch::Contains("us of a launch") && !Catch::Contains("us, measured"));
     CHECK_THAT(w.run("diff before.report small.json --measured before.json").out,
-               Catch::Contains("measured us of a launch, mean, by chain and work: no difference"));
+               Catch::Contains("us of a launch, mean, by chain and work: no difference"));
+}
+
+TEST_CASE("diff holds the time of another instance against no launch", "[command]") {
+    workplace w;
+    auto record = record_in(w, 5, 7);
+    write_file(w.path + "/before.json", record.dump());
+    record["steps"][1]["instance"] = "matvec.q4_K.other.sm_90";
+    write_file(w.path + "/after.json", record.dump());
+    REQUIRE(w.run("explain small.json --json --measured after.json --output after").code == 0);
+    const std::string diff = "diff small.json after --measured before.json";
+    const auto j = nlohmann::json::parse(w.run(diff + " --json").out);
+    REQUIRE(j["measured_us"].size() == 1);
+    CHECK(j["measured_us"].front()[0]["us"] == 7);
+    CHECK(j["measured_us"].front()[1].is_null());
+    CHECK_THAT(w.run(diff).out,
+               Catch::Contains("            -          -               norm_input"));
 }

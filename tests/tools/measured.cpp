@@ -83,7 +83,13 @@ TEST_CASE("what takes more than a quarter longer than predicted is marked", "[me
     const std::string text = as_text(r, false);
     CHECK_THAT(text, Catch::Contains("! " + r.plan.steps[0].instance));
     CHECK_THAT(text, Catch::Contains("  " + r.plan.steps[1].instance));
-    CHECK_THAT(text, Catch::Contains("2 of 2 steps"));
+    CHECK_THAT(text, Catch::Contains("2 of 2 steps: "));
+    CHECK_THAT(text, Catch::Contains("1 of 2 steps are more than a quarter slower than predicted"));
+    CHECK_THAT(text, !Catch::Contains("have no time"));
+    const auto slower = told(r)["measured"]["slower"];
+    CHECK(slower["steps"] == 1);
+    CHECK(slower["us"].get<double>() == Approx(1.3 * predicted[0]));
+    CHECK(slower["predicted_us"] == predicted[0]);
 }
 
 TEST_CASE("the time of another instance says so, and does not count as slow", "[measured]") {
@@ -111,6 +117,8 @@ TEST_CASE("a step whose problem is not in the record has no time", "[measured]")
         CHECK(j["steps"][0]["measured"]["us"] == 5);
         CHECK_FALSE(j["steps"][1].contains("measured"));
         CHECK_FALSE(j["measured"].contains("engine_after"));  // of an unknown step
+        CHECK(j["measured"]["steps_without_time"] == 1);
+        CHECK_THAT(as_text(m.beside(), false), Catch::Contains("1 of 2 steps have no time"));
     }
     m.record["steps"][0]["problem"]["rows"] = 77;
     const report none = m.beside();

@@ -60,6 +60,7 @@ constexpr quantity measured_quantities[] = {
     {"steps measured as planned", "/measured/same_instance/steps"},
     {"their us, measured", "/measured/same_instance/us"},
     {"their us, predicted", "/measured/same_instance/predicted_us"},
+    {"of them slower than predicted", "/measured/slower/steps"},
 };
 
 /// The file as a report of explain, if it is one; else null.
@@ -116,29 +117,41 @@ value differing(const counts& all) {
     return out;
 }
 
-/// Measured microseconds of a launch, and how many launches.
-struct launch_time {
-    double us = 0;
-    int count = 0;
+/// Launches that were measured as planned: how many, their time, and how many are slower than
+/// predicted.
+struct launch_times {
+    int launches = 0, slower = 0;
+    double us = 0, predicted_us = 0;
+
+    double mean() const { return us / launches; }
+    value as_json() const {  // null: no launch was measured
+        if (launches == 0) return {};
+        return {{"launches", launches},
+                {"us", mean()},
+                {"predicted_us", predicted_us / launches},
+                {"slower", slower}};
+    }
 };
 
-/// The mean time of a launch on both sides, by chain and work, where both are measured and differ
-/// by a hundredth at least.
+/// The mean times of a launch on both sides, by chain and work, where one side alone is measured or
+/// the measured times differ by a hundredth at least.
 value measured_difference(const std::array<value, 2>& sides) {
-    std::map<std::string, std::array<launch_time, 2>> all;
+    std::map<std::string, std::array<launch_times, 2>> all;
     for (std::size_t side = 0; side < 2; ++side)
         for (const value& s : sides[side].value("steps", value::array())) {
-            const double us = s.value(value::json_pointer("/measured/us"), -1.0);
-            if (us < 0) continue;
-            launch_time& t = all[s.value("chain", std::string("?")) + ": " +
-                                 s.value("work", std::string())][side];
-            t.us += us, ++t.count;
+            const value measured = s.value("measured", value::object());
+            if (!measured.contains("us") || measured.contains("instance")) continue;
+            launch_times& t = all[s.value("chain", std::string("?")) + ": " +
+                                  s.value("work", std::string())][side];
+            ++t.launches, t.slower += measured.value("slower", false);
+            t.us += measured["us"].get<double>();
+            t.predicted_us += s.value("predicted_us", 0.0);
         }
     value out = value::object();
     for (const auto& [work, t] : all) {
-        if (t[0].count == 0 || t[1].count == 0) continue;
-        const double a = t[0].us / t[0].count, b = t[1].us / t[1].count;
-        if (std::abs(b - a) >= 0.01 * a) out[work] = {a, b};
+        const bool both = t[0].launches > 0 && t[1].launches > 0;
+        if (!both || std::abs(t[1].mean() - t[0].mean()) >= 0.01 * t[0].mean())
+            out[work] = {t[0].as_json(), t[1].as_json()};
     }
     return out;
 }
@@ -160,6 +173,31 @@ value difference(const std::array<value, 2>& sides, const std::array<std::string
     return out;
 }
 
+/// "7.0! 5.2": measured, whether that is slower, and predicted.
+std::string times_text(const value& side) {
+    if (side.is_null()) return fmt::format("{:>12}  {:>9}", "-", "-");
+    return fmt::format("{:>12.1f}{} {:>9.1f}", side["us"].get<double>(),
+                       side["slower"].get<int>() > 0 ? '!' : ' ',
+                       side["predicted_us"].get<double>());
+}
+
+void put_measured(fmt::memory_buffer& out, const value& differing) {
+    const auto put = std::back_inserter(out);
+    fmt::format_to(
+        put, "\nus of a launch, mean, by chain and work{}\n",
+        differing.empty() ? ": no difference" : "; ! more than a quarter slower than predicted");
+    if (differing.empty()) return;
+    fmt::format_to(put, "{:>12}  {:>9} {:>12}  {:>9} {:>12}\n", "A", "predicted", "B", "predicted",
+                   "B - A");
+    for (const auto& [work, t] : differing.items()) {
+        const bool both = !t[0].is_null() && !t[1].is_null();
+        const std::string change =
+            both ? fmt::format("{:+.1f}", t[1]["us"].get<double>() - t[0]["us"].get<double>()) : "";
+        fmt::format_to(put, "{} {} {:>12}  {}\n", times_text(t[0]), times_text(t[1]), change,
+                       printable(work));
+    }
+}
+
 std::string as_text(const value& d) {
     fmt::memory_buffer out;
     const auto put = std::back_inserter(out);
@@ -178,13 +216,7 @@ std::string as_text(const value& d) {
             fmt::format_to(put, "{:>12} {:>12} {:>+12}  {}\n", n[0].get<int>(), n[1].get<int>(),
                            n[1].get<int>() - n[0].get<int>(), printable(name));
     }
-    if (!d.contains("measured_us")) return fmt::to_string(out);
-    fmt::format_to(put, "\nmeasured us of a launch, mean, by chain and work{}\n",
-                   d["measured_us"].empty() ? ": no difference" : "");
-    for (const auto& [work, us] : d["measured_us"].items()) {
-        const double a = us[0].get<double>(), b = us[1].get<double>();
-        fmt::format_to(put, "{:>12.1f} {:>12.1f} {:>+12.1f}  {}\n", a, b, b - a, printable(work));
-    }
+    if (d.contains("measured_us")) put_measured(out, d["measured_us"]);
     return fmt::to_string(out);
 }
 

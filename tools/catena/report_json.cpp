@@ -62,7 +62,9 @@ value measured_json(const measured_plan& m) {
               {"date", m.from.date},
               {"commit", m.from.commit},
               {"same_instance", sum_json(m.same)},
-              {"other_instance", sum_json(m.other)}};
+              {"slower", sum_json(m.slow)},
+              {"other_instance", sum_json(m.other)},
+              {"steps_without_time", m.without_time}};
     if (!m.walk.launches.empty())
         out["walk"] = {{"model", m.walk.model},
                        {"load", m.walk.load},

@@ -85,7 +85,13 @@ void print_measured(buffer& out, const measured_plan& m) {
                  s.steps, m.steps.size(), how, s.us, s.predicted_us);
     };
     sum(m.same, "");
+    sum(m.slow, " are more than a quarter slower than predicted");
     sum(m.other, " ran as another instance");
+    if (m.without_time > 0)
+        line(out,
+             "               {} of {} steps have no time: the record's step has no launch of their "
+             "problems",
+             m.without_time, m.steps.size());
 }
 
 /// Steps of the same instance and work, measured alike.

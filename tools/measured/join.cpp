@@ -126,6 +126,11 @@ measured_plan join(const launch_record& record, const explanation& plan) {
         }
     }
 
+    for (std::size_t i = 0; i < out.steps.size(); ++i) {
+        if (!out.steps[i]) ++out.without_time;
+        if (out.slower(plan, i)) out.slow.add(out.steps[i]->us, plan.steps[i].predicted_us);
+    }
+
     int before = -1;  // the launch of Catena before, in the plan; -1: this one is the first
     for (std::size_t k = 0; k < order.size(); ++k) {
         const auto i = static_cast<std::size_t>(order[k]);

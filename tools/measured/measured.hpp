@@ -40,8 +40,10 @@ struct measured_plan {
     recorded_walk walk;  ///< that has most of the plan's steps; without launches: none has any
     std::vector<std::optional<measured_step>> steps;  ///< of the plan
     std::vector<int> engine_after;                    ///< the engine's kernels behind the last step
-    measured_sum same;   ///< of steps that ran as the instance that is planned
-    measured_sum other;  ///< of steps that ran as another instance
+    measured_sum same;     ///< of steps that ran as the instance that is planned
+    measured_sum slow;     ///< of those that `slower` names
+    measured_sum other;    ///< of steps that ran as another instance
+    int without_time = 0;  ///< steps whose problem the walk does not have
 
     /// Does the step take more than a quarter longer than predicted? A step that ran as another
     /// instance has no prediction to hold against it.

@@ -272,12 +272,25 @@ inline bool words_aligned(const tensor& t) {
     return aligned;
 }
 
+/// True when the elements lie one after the other without gaps.
+constexpr bool contiguous(const tensor& t) {
+    const format_info& f = info(t.type);
+    if (f.block_elements == 0) return false;
+    if (t.nb[0] != f.block_bytes) return false;
+    std::int64_t next = row_bytes(t.type, t.ne[0]);
+    for (int d = 1; d < 4; ++d) {
+        if (t.ne[d] != 1 && t.nb[d] != next) return false;
+        next *= t.ne[d];
+    }
+    return true;
+}
+
 /// Do elements share bytes? Then a byte holds whatever was written to it last, and the order is not
 /// known. A stride that steps over less than what lies inside it counts as an overlap. The answer
 /// is no if the type, and so the size of an element, is unknown.
 constexpr bool overlaps_itself(const tensor& t) {
     const format_info& f = info(t.type);
-    if (f.block_elements == 0 || elements(t) == 0) return false;
+    if (f.block_elements == 0 || elements(t) == 0 || contiguous(t)) return false;
     const std::int64_t count[4] = {blocks_in(t.ne[0], f.block_elements), t.ne[1], t.ne[2], t.ne[3]};
     std::int64_t inside = f.block_bytes;  // bytes of what the dimensions so far hold
     bool seen[4] = {count[0] == 1, count[1] == 1, count[2] == 1, count[3] == 1};
@@ -290,19 +303,6 @@ constexpr bool overlaps_itself(const tensor& t) {
         inside += (count[next] - 1) * t.nb[next];
         seen[next] = true;
     }
-}
-
-/// True when the elements lie one after the other without gaps.
-constexpr bool contiguous(const tensor& t) {
-    const format_info& f = info(t.type);
-    if (f.block_elements == 0) return false;
-    if (t.nb[0] != f.block_bytes) return false;
-    std::int64_t next = row_bytes(t.type, t.ne[0]);
-    for (int d = 1; d < 4; ++d) {
-        if (t.ne[d] != 1 && t.nb[d] != next) return false;
-        next *= t.ne[d];
-    }
-    return true;
 }
 
 }  // namespace CATENA_NAMESPACE

@@ -62,6 +62,43 @@ void growth::batches() {
     if (one_in(2)) strays_.push_back(matmul(normed(deep), 32));
 }
 
+/// A head of each column of y, mostly normed.
+id growth::normed_head(id y, std::int64_t size, std::int64_t first) {
+    const id head = g_.view(y, {size, 1, columns_}, 4 * first);
+    g_[head].nb[2] = g_[head].nb[3] = g_[y].nb[1];
+    if (one_in(6)) return head;
+    const id norm = g_.rms_norm(head);
+    return one_in(3) ? norm : scale(norm);
+}
+
+/// A convolution with the state of its sequence, one of several, and norms of its heads.
+void growth::linear_attention() {
+    const std::int64_t before = 2 + below(2), bytes = 4 * before * k_;
+    const id states = input(format::f32, {before * k_, 4});
+    to_.cache_.resize(g_.tensors.size(), false);
+    to_.cache_[static_cast<std::size_t>(states)] = true;
+    const id number = input(format::i32, {1}, 4);
+    const id picked = g_.node(op::get_rows, format::f32, {before * k_, 1}, {states, number});
+    const id x = one_in(2) ? matmul(normed(recent()), k_) : recent();
+    const id turned = permuted(one_in(8) ? mix({x}, {k_, columns_}) : x);
+    if (one_in(2)) g_[turned].kind = op::transpose;
+    const id joined = g_.node(op::concat, format::f32, {before + columns_, k_},
+                              {g_.reshape(picked, {before, k_}), turned});
+    if (!one_in(6)) {  // the last values are the sequence's state from now on
+        const id last = strided(joined, {before, k_}, g_[joined].nb[1], 4 * columns_);
+        const id part = g_.view(states, {before * k_}, bytes * below(4));
+        write(g_.node(op::cpy, format::f32, {before * k_}, {last, part}), states, part);
+    }
+    id y = g_.node(op::ssm_conv, format::f32, {k_, columns_},
+                   {joined, leaf(format::f32, {before + 1, k_})});
+    if (one_in(4)) y = binary(op::add, y, leaf(format::f32, {k_}));
+    if (!one_in(6)) y = unary(one_in(8) ? gating() : sub_op::silu, y);
+    const std::int64_t size = any<std::int64_t>({16, 32, 20});
+    const id q = normed_head(y, size, 0), k = normed_head(y, size, size);
+    keep(one_in(6) ? y : mix({q, k, y}, {k_, columns_}));
+    if (one_in(8)) strays_.push_back(one_in(2) ? picked : joined);
+}
+
 /// Products that are no gates: with another value, with one row for all, of a norm of heads with a
 /// row of weights for each head.
 void growth::multiply(id x) {

@@ -143,6 +143,7 @@ class planned_run {
             }
             ++met_.steps;
             met_.heads += has_heads(stages_of(s.what));
+            met_.convolved += convolves(stages_of(s.what));
             const bool routes = catena::routes(stages_of(s.what));
             met_.routes += routes && s.what.kind() == catena::skeleton::row;
             met_.routed += routes && s.what.kind() != catena::skeleton::row;

@@ -27,6 +27,7 @@ struct tally {
     int heads = 0;         ///< launches of several values with heads
     int routes = 0;        ///< launches that send tokens to their experts
     int routed = 0;        ///< launches of experts that find these themselves
+    int convolved = 0;     ///< launches that convolve
     int scaled_joins = 0;  ///< with one of a norm and its residual
     int copies = 0;        ///< nodes that only copy, done by steps
     int quantizes = 0;     ///< launches that quantize what the engine made

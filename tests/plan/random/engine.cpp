@@ -305,6 +305,16 @@ struct node_run {
         });
     }
 
+    /// Rows of source 0 are channels, each with values of the state before those of the tokens.
+    void ssm_conv() const {
+        const tensor& taps = src(1);
+        each(t, [&](auto channel, auto token, auto sequence, auto) {
+            *at(t, channel, token, sequence) =
+                scalar::dot(at(src(0), token, channel, sequence), at(taps, 0, channel),
+                            static_cast<int>(taps.ne[0]));
+        });
+    }
+
     void argsort() const {
         each_row(t, [&](auto i1, auto i2, auto i3) {
             std::vector<float> row;
@@ -382,6 +392,8 @@ struct node_run {
                 return concat();
             case op::argsort:
                 return argsort();
+            case op::ssm_conv:
+                return ssm_conv();
             default:
                 return mix();
         }

@@ -96,6 +96,8 @@ class growth {
     void latent();
     id by_heads(id x);
     void batches();
+    void linear_attention();
+    id normed_head(id y, std::int64_t size, std::int64_t first);
     void multiply(id x);
     id shared_expert(id x);
 

@@ -23,13 +23,18 @@ class head_launch {
 
     void run() {
         judge();
-        for (int m = 0; m < a_.members && machine_.fault.empty(); ++m) compute(a_.member[m]);
+        if (!machine_.fault.empty()) return;
+        if (convolves()) convolve();
+        for (int m = 0; m < a_.members; ++m) compute(a_.member[m]);
     }
 
   private:
     const catena::row& row_;
     const heads_args& a_;
     machine& machine_;
+    std::vector<float> convolved_;  // [tokens, channels], before norms
+
+    bool convolves() const { return a_.convolved.channels > 0; }
 
     void demand(bool fine, const char* what) {
         if (!fine) machine_.blame(what);
@@ -37,16 +42,46 @@ class head_launch {
 
     void judge() {
         operands ops(machine_);
+        if (convolves()) judge_convolution(ops);
         int rows = 0;
         for (int i = 0; i < a_.members; ++i) {
             const head_member& m = a_.member[i];
             demand(m.first_row == rows, "heads that do not stand behind those before them");
-            rows += m.heads * a_.tokens;
+            rows += m.heads * (convolves() ? 1 : a_.tokens);
             judge(m, ops, i);
         }
         demand(rows == a_.rows, "heads that are not there");
-        const char* const element_wise[] = {"x", nullptr};
+        const char* const element_wise[] = {"x", "state", nullptr};
         ops.check(element_wise);
+    }
+
+    /// The state that is picked.
+    const float* state() const {
+        const catena::convolution_args& c = a_.convolved;
+        const std::int64_t values = std::int64_t{c.length - 1} * c.channels;
+        return c.state + values * (c.state_id == nullptr ? 0 : *c.state_id);
+    }
+
+    void judge_convolution(operands& ops) {
+        const catena::convolution_args& c = a_.convolved;
+        demand(row_.computes.row().stages.has(stage_kind::convolve),
+               "a convolution that the row lacks");
+        const auto part = [](const char* name, const void* at, std::int64_t bytes, int n = 1,
+                             std::int64_t nb = 0) -> operand_range {
+            return {name, static_cast<const std::byte*>(at), bytes, {n, 1, 1}, {nb, 0, 0}};
+        };
+        const std::int64_t row = std::int64_t{4} * c.channels, kept = row * (c.length - 1);
+        ops.read(part("x", c.x, row, a_.tokens, c.x_nb));
+        ops.read(part("taps", c.taps, row * c.length), true);
+        if (c.bias != nullptr) ops.read(part("bias", c.bias, row), true);
+        if (c.state_id != nullptr) {
+            ops.read(part("number of the state", c.state_id, 4));
+            demand(*c.state_id >= 0 && *c.state_id < c.states, "a state that is not there");
+            if (!machine_.fault.empty()) return;
+        }
+        ops.read(part("state", state(), kept));
+        if (c.next_state != nullptr) ops.write(part("next state", c.next_state, kept));
+        if (c.f32 != nullptr) ops.write(part("convolved f32", c.f32, row, a_.tokens, c.f32_nb));
     }
 
     void judge(const head_member& m, operands& ops, int owner) {
@@ -72,7 +107,7 @@ class head_launch {
                              std::int64_t bytes) -> operand_range {
             return {name, static_cast<const std::byte*>(at), bytes, {1, 1, 1}, {0, 0, 0}, owner};
         };
-        ops.read(heads("x", m.x, m.x_nb1, m.x_nb2));
+        if (!convolves()) ops.read(heads("x", m.x, m.x_nb1, m.x_nb2));
         if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * m.k), true);
         if (m.turned) ops.read(one("positions", a_.positions, std::int64_t{4} * positions()));
         if (m.turned && a_.factors != nullptr)
@@ -100,12 +135,41 @@ class head_launch {
                                 : static_cast<const std::int32_t*>(m.cache_ids)[token];
     }
 
+    void convolve() {
+        const catena::convolution_args& c = a_.convolved;
+        const int kept = c.length - 1;
+        convolved_.resize(static_cast<std::size_t>(a_.tokens) *
+                          static_cast<std::size_t>(c.channels));
+        std::vector<float> line;  // of a channel: its state, and its value of each token
+        for (int i = 0; i < c.channels; ++i) {
+            line.assign(state() + i * kept, state() + (i + 1) * kept);
+            for (int t = 0; t < a_.tokens; ++t) line.push_back(*offset(c.x + i, t * c.x_nb));
+            for (int t = 0; t < a_.tokens; ++t) {
+                float v = scalar::dot(line.data() + t, c.taps + i * c.length, c.length);
+                if (c.bias != nullptr) v += c.bias[i];
+                if (c.function != catena::gate_function::none) v = scalar::gate(c.function, v);
+                convolved_[static_cast<std::size_t>(t * c.channels + i)] = v;
+            }
+            if (c.next_state != nullptr)
+                std::copy(line.end() - kept, line.end(), c.next_state + i * kept);
+        }
+        for (int t = 0; t < a_.tokens && c.f32 != nullptr; ++t)
+            std::copy_n(convolved_.data() + t * c.channels, c.channels,
+                        offset(c.f32, t * c.f32_nb));
+    }
+
+    /// A head of a token, before its norm.
+    const float* head_of(const head_member& m, int h, int t) const {
+        if (!convolves()) return offset(m.x, h * m.x_nb1 + t * m.x_nb2);
+        return convolved_.data() + t * a_.convolved.channels + m.first_channel + h * m.k;
+    }
+
     void compute(const head_member& m) const {
         const auto k = static_cast<std::size_t>(m.k);
         std::vector<float> all;
         for (int t = 0; t < a_.tokens; ++t)
             for (int h = 0; h < m.heads; ++h) {
-                const float* x = offset(m.x, h * m.x_nb1 + t * m.x_nb2);
+                const float* x = head_of(m, h, t);
                 std::vector<float> v(x, x + k);
                 const float s = m.normed ? scalar::norm_scale(v.data(), m.k, m.eps) : 1;
                 for (std::size_t i = 0; i < k; ++i) {

@@ -374,7 +374,7 @@ void growth::odd_value() {
 
 void growth::run() {
     for (int pieces = 1 + below(one_in(4) ? 8 : 4); pieces > 0; --pieces) {
-        switch (below(20)) {
+        switch (below(21)) {
             case 0:
             case 1:
             case 2:
@@ -418,6 +418,9 @@ void growth::run() {
                 break;
             case 19:
                 batches();
+                break;
+            case 20:
+                linear_attention();
                 break;
         }
     }

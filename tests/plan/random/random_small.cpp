@@ -17,10 +17,19 @@ namespace {
 /// What was met on the way: the graphs must not be too easy.
 struct small_tally {
     int graphs = 0, plans = 0, wrong = 0;
-    int early = 0;     ///< row steps of experts that are launched before their last addend
-    int combined = 0;  ///< row steps of experts
-    int slots = 0;     ///< plans whose activations share memory of the workspace
+    int early = 0;      ///< row steps of experts that are launched before their last addend
+    int combined = 0;   ///< row steps of experts
+    int convolved = 0;  ///< steps that convolve
+    int joined = 0;     ///< matvecs of a shared expert that add the experts and a residual to it
+    int slots = 0;      ///< plans whose activations share memory of the workspace
 };
+
+bool joins_shared_expert(const catena::problem& p) {
+    if (p.kind() != catena::skeleton::matvec) return false;
+    constexpr auto parts = catena::epilogue_set::of(catena::epilogue_part::factor) |
+                           catena::epilogue_part::bias | catena::epilogue_part::residual;
+    return p.product().member_count == 1 && p.product().member[0].epilogue == parts;
+}
 
 void count(const catena::plan& plan, small_tally& met) {
     ++met.plans;
@@ -28,6 +37,8 @@ void count(const catena::plan& plan, small_tally& met) {
     for (const catena::planned_chain& c : plan.chains()) bytes += c.workspace_bytes;
     met.slots += bytes > plan.workspace_bytes();
     for (const catena::step& s : plan.steps()) {
+        met.convolved += convolves(stages_of(s.what));
+        met.joined += joins_shared_expert(s.what);
         if (!stages_of(s.what).has(catena::stage_kind::combine)) continue;
         ++met.combined;
         met.early += plan.chains()[static_cast<std::size_t>(s.chain)].sum > s.launch_at;
@@ -79,6 +90,8 @@ void check_hard(const small_tally& met) {
     CHECK(met.slots > met.graphs / 10);
     CHECK(met.combined > met.graphs / 10);
     CHECK(met.early > met.graphs / 100);
+    CHECK(met.convolved > met.graphs / 20);
+    CHECK(met.joined > met.graphs / 400);
 }
 
 }  // namespace

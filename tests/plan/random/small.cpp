@@ -157,7 +157,7 @@ class small_growth {
 
     /// What all tokens take beside their experts.
     id shared_expert() {
-        const id y = one_in(2) ? after_matmul(matmul(value(), k)) : made({k, columns_});
+        const id y = one_in(4) ? made({k, columns_}) : after_matmul(matmul(value(), k));
         if (one_in(3)) return y;
         const id gate = one_in(2) ? matmul(value(), 1) : made({1, columns_});
         return g_.mul(y, g_.unary(gate, sub_op::sigmoid));
@@ -187,7 +187,7 @@ class small_growth {
             g_[slot].nb[2] = g_[slot].nb[3] = g_[slot].nb[1] * columns_;
             total = total == catena::no_tensor ? slot : g_.add(total, slot);
         }
-        if (one_in(3)) total = sum(total, shared_expert());
+        if (one_in(2)) total = sum(total, shared_expert());
         if (one_in(6)) total = g_.scale(total, 2);
         if (!one_in(4)) total = sum(total, value());
         keep(total);
@@ -228,6 +228,47 @@ class small_growth {
         matmuls(keep(y), 1 + below(2));
     }
 
+    /// A convolution of linear attention with the state of its sequence, and norms of its heads.
+    void linear_attention() {
+        const std::int64_t before = 2 + below(2);
+        const id states = g_.input(format::f32, {before * k, 4});
+        const id picked = g_.node(op::get_rows, format::f32, {before * k, 1},
+                                  {states, g_.input(format::i32, {1})});
+        const id x = one_in(2) ? matmul(value(), k) : value();
+        const id turned = g_.view(x, {columns_, k});
+        g_[turned].kind = op::transpose;
+        g_[turned].nb[0] = k * 4, g_[turned].nb[1] = 4;
+        const id joined = g_.node(op::concat, format::f32, {before + columns_, k},
+                                  {g_.reshape(picked, {before, k}), turned});
+        if (!one_in(6)) keep_state(states, joined, before);
+        const id taps = g_.weight(format::f32, {before + 1, k});
+        id y = g_.node(op::ssm_conv, format::f32, {k, columns_}, {joined, taps});
+        if (one_in(4)) y = g_.add(y, g_.weight(format::f32, {k}));
+        if (!one_in(6)) y = g_.unary(y, sub_op::silu);
+        const std::int64_t size = any<std::int64_t>({32, 64, 100});
+        const id q = normed_head(y, size, 0), key = normed_head(y, size, size);
+        keep(one_in(6) ? y : g_.node(op::other, format::f32, {k, columns_}, {q, key, y}));
+        if (one_in(8)) g_.other({any({picked, joined, states})});
+    }
+    /// The last columns of what was joined replace one of the states.
+    void keep_state(id states, id joined, std::int64_t before) {
+        const id last = g_.view(joined, {before, k}, 4 * columns_);
+        g_[last].nb[1] = g_[joined].nb[1];
+        g_[last].nb[2] = g_[last].nb[3] = g_[joined].nb[2];
+        const id to = g_.view(states, {before * k}, 4 * before * k * below(4));
+        const id t = g_.node(op::cpy, format::f32, {before * k}, {last, to});
+        g_[t].view_src = states;
+        g_.share(t, to);
+    }
+    /// A head of each column of y, mostly normed.
+    id normed_head(id y, std::int64_t size, std::int64_t first) {
+        const id head = g_.view(y, {size, 1, columns_}, 4 * first);
+        g_[head].nb[2] = g_[head].nb[3] = g_[y].nb[1];
+        if (one_in(6)) return head;
+        const id norm = g_.rms_norm(head);
+        return one_in(3) ? norm : g_.scale(norm, 0.5f);
+    }
+
     /// A residual sum, sometimes in place: where its first operand lies, which nobody reads later.
     void add() {
         const id y = value();
@@ -240,7 +281,7 @@ class small_growth {
     }
 
     void piece() {
-        switch (below(expert_heavy_ ? 16 : 9)) {
+        switch (below(expert_heavy_ ? 17 : 10)) {
             case 0:
             case 1:
                 return norm();
@@ -257,6 +298,8 @@ class small_growth {
                 if (one_in(4)) return odd_matmul();
                 keep(one_in(2) ? g_.scale(value(), 2) : g_.other({value(), value()}));
                 return;
+            case 8:
+                return linear_attention();
             default:
                 return experts();
         }

@@ -88,7 +88,9 @@ function measuredPart() {
         h("h2", {}, "Measured"), pairs([
             ["GPU", `${m.gpu}, driver ${m.driver}, CUDA ${m.cuda}`], ["when", `${m.date}, commit ${m.commit}`],
             ["record", m.record], ["decode step", walk], ["steps", sum(m.same_instance)],
-            ["as another instance", sum(m.other_instance)]
+            ["slower than predicted", sum(m.slower)], ["as another instance", sum(m.other_instance)],
+            ["no time", m.walk && m.steps_without_time ? `${m.steps_without_time} of ${steps.length}: ` +
+                "that decode step has no launch of their problems" : ""]
         ]),
         slowerTable()
     ];

@@ -31,6 +31,7 @@ class route_finder {
     routing of(std::int32_t sort, const Open& open) const {
         routing r;
         r.sort = sort;
+        r.nodes.reserve(reach);
         r.nodes.push_back(sort);
         r.why = find(r, open);
         std::sort(r.nodes.begin(), r.nodes.end());

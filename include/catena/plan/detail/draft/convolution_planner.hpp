@@ -41,6 +41,7 @@ class convolution_planner : drafter {
         const obstacle why = draft_row(what, node, [&](attempt& tried) {
             cover_heads(g_, of.values, of.by, tried.trial());
             meets_itself_ = draft_.accepted.meets_itself(tried.trial());
+            if (meets_itself_ && !of.alone()) tried.trial().until = -1;  // no position is legal
         });
         if (why.found()) return why;
         match m;
