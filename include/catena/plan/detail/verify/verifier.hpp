@@ -4,7 +4,9 @@
 #include "catena/error/message.hpp"
 #include "catena/match/detail/check.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/match/moe_ffn.hpp"
 #include "catena/pick/row.hpp"
+#include "catena/plan/detail/result/contents.hpp"
 #include "catena/plan/detail/verify/graph.hpp"
 #include "catena/plan/detail/verify/group_launch.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
@@ -405,7 +407,15 @@ verification verify(const graph_view& view, const plan& made) {
     std::vector<std::int32_t> position;
     out.state = check_fields(view, places);
     if (out.state.ok()) out.state = check_nodes(view, position);
-    return out.state.ok() ? proof::verifier(view, made).run() : out;
+    if (!out.state.ok()) return out;
+    std::vector<std::uint8_t> taken = moe_ffns(view);
+    if (!made.contents().written_out || taken.empty()) return proof::verifier(view, made).run();
+    for (std::size_t i = 0; i < taken.size(); ++i)
+        if (made.at(static_cast<int>(i)).role == role::engine) taken[i] = 0;
+    written_out nodes;
+    nodes.build(view, taken);
+    const graph_view inside = nodes.view();
+    return proof::verifier(inside, *made.contents().written_out).run();
 }
 
 }  // namespace CATENA_NAMESPACE
