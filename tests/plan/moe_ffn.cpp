@@ -5,6 +5,7 @@
 #include "catena/match/moe_ffn.hpp"
 #include "catena/plan/cache.hpp"
 #include "catena/plan/counters.hpp"
+#include "catena/plan/detail/result/contents.hpp"
 #include "catena/plan/explain.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/verify.hpp"
@@ -93,6 +94,29 @@ TEST_CASE("a MOE_FFN of which steps would leave a part stays whole with the engi
     asked = {};
     asked.enabled = false;
     CHECK(planner(instances::sm_90(), asked).plan(unknown.seen()).left().size() == 0);
+}
+
+TEST_CASE("a plan that does not launch at a MOE_FFN what stands inside is wrong",
+          "[plan][moe_ffn]") {
+    moe_layer c({}, true);
+    const graph_view view = c.seen();
+    const int at = c.position(c.moe);
+    const auto proved = [&view](const plan& p) { return verify(view, p).proved; };
+    const auto faulty = [&](const std::function<void(plan_contents&)>& by) {
+        const shared<plan_contents> inside(new plan_contents(planned(view).contents()));
+        by(*inside);
+        return plan(inside);
+    };
+    CHECK(proved(faulty([](plan_contents&) {})));
+    CHECK_FALSE(proved(faulty(
+        [&](plan_contents& p) { p.nodes[static_cast<std::size_t>(at)].role = role::engine; })));
+    CHECK_FALSE(proved(faulty(
+        [&](plan_contents& p) { p.nodes[static_cast<std::size_t>(at)].role = role::covered; })));
+    CHECK_FALSE(proved(faulty([](plan_contents& p) { p.steps.back().launch_at = 1; })));
+    CHECK_FALSE(proved(faulty([](plan_contents& p) { p.steps.back().row = 0; })));
+    CHECK_FALSE(proved(
+        faulty([&](plan_contents& p) { --p.first_step_at[static_cast<std::size_t>(at) + 1]; })));
+    CHECK_FALSE(proved(faulty([](plan_contents& p) { p.nodes.pop_back(); })));
 }
 
 TEST_CASE("two MOE_FFNs are judged apart", "[plan][moe_ffn]") {

@@ -7,6 +7,7 @@
 #include "catena/match/moe_ffn.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/detail/result/contents.hpp"
+#include "catena/plan/detail/verify/engine_walk.hpp"
 #include "catena/plan/detail/verify/graph.hpp"
 #include "catena/plan/detail/verify/group_launch.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
@@ -415,7 +416,14 @@ verification verify(const graph_view& view, const plan& made) {
     written_out nodes;
     nodes.build(view, taken);
     const graph_view inside = nodes.view();
-    return proof::verifier(inside, *made.contents().written_out).run();
+    const plan& launched = *made.contents().written_out;
+    if (made.size() != view.size() || !proof::same_walk(nodes, launched, made)) {
+        out.state = failure(status_code::wrong_plan,
+                            "the plan is wrong: it does not launch at the engine's nodes what its "
+                            "steps launch at the nodes that MOE_FFNs stand for");
+        return out;
+    }
+    return proof::verifier(inside, launched).run();
 }
 
 }  // namespace CATENA_NAMESPACE
