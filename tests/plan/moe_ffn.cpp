@@ -136,6 +136,17 @@ TEST_CASE("two MOE_FFNs are judged apart", "[plan][moe_ffn]") {
     check_walk(view, p);
 }
 
+TEST_CASE("MOE_FFNs share scratch, but not those that two streams may run at once",
+          "[plan][moe_ffn]") {
+    moe_layer c({}, true);
+    const id second = c.one_node();
+    c.add(second, c.sum);
+    const std::int64_t one = scratch_bytes(moe_layer({}, true).seen());
+    CHECK(scratch_bytes(c.seen()) == one);
+    c.g[second].stream = 1;
+    CHECK(scratch_bytes(c.seen()) == 2 * one);
+}
+
 TEST_CASE("what is no MOE_FFN stays with the engine, and why is said", "[plan][moe_ffn]") {
     const auto why = [](const change& by) {
         moe_layer c({}, true);

@@ -84,7 +84,8 @@ inline obstacle read_moe_ffn(const graph_view& view, std::int32_t position, moe_
 
 /// A view in which the nodes that MOE_FFNs stand for take their place. The last of these nodes is
 /// the MOE_FFN's own tensor; tensors for the others stand behind those of the engine. Values inside
-/// lie in graph_view::scratch, where each MOE_FFN begins anew: no two run at once.
+/// lie in graph_view::scratch, where each MOE_FFN begins anew, unless two may run at once: in a
+/// view of several streams.
 class written_out {
   public:
     /// Writes out the MOE_FFNs of a well-formed view in which read_moe_ffn finds nothing wrong, and
@@ -94,7 +95,10 @@ class written_out {
         tensors_.assign(engine.tensors, engine.tensors + engine.tensor_count);
         nodes_.clear();
         engine_node_.clear();
-        scratch_bytes_ = 0;
+        used_ = scratch_bytes_ = 0;
+        many_streams_ = false;
+        for (std::int32_t i = 0; i < engine.node_count; ++i)
+            many_streams_ = many_streams_ || engine.node(i).stream != engine.node(0).stream;
         scratch_buffer_ = no_buffer;
         for (const tensor& t : tensors_) scratch_buffer_ = std::max(scratch_buffer_, t.buffer);
         ++scratch_buffer_;
@@ -139,6 +143,7 @@ class written_out {
     std::vector<std::int32_t> made_for_;  // per tensor that the engine does not have: the MOE_FFN's
     std::int32_t scratch_buffer_ = no_buffer, position_ = 0, result_ = no_tensor;
     std::int64_t used_ = 0, scratch_bytes_ = 0;
+    bool many_streams_ = false;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
     static std::int32_t bits_of(float f) {
@@ -211,9 +216,9 @@ class written_out {
         const std::int32_t index = node(kind, type, shape, {source});
         set_place(index, source, offset);
         tensor& t = tensors_[at(index)];
-        t.view_src = named_by(tensors_[at(source)]);
-        if (t.view_src == no_tensor) t.view_src = source;
-        t.reachable = tensors_[at(source)].reachable;
+        const tensor& of = tensors_[at(source)];
+        t.view_src = of.view_src == no_tensor ? source : of.view_src;
+        t.reachable = of.reachable;
         std::memcpy(t.params, &offset, kind == op::view ? sizeof offset : 0);
         return index;
     }
@@ -233,7 +238,7 @@ class written_out {
     /// As llm_graph_context::build_moe_ffn of llama.cpp builds Qwen3-MoE.
     void write(const moe_ffn& m, std::int32_t result) {
         result_ = result;
-        used_ = 0;
+        if (!many_streams_) used_ = 0;
         for (const std::int32_t s : tensors_[at(result)].src)
             if (s != no_tensor) count_use(s, -1);
         std::int32_t ids = no_tensor;
