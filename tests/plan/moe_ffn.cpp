@@ -136,6 +136,28 @@ TEST_CASE("two MOE_FFNs are judged apart", "[plan][moe_ffn]") {
     check_walk(view, p);
 }
 
+TEST_CASE("values inside a MOE_FFN lie in its scratch or in its result", "[plan][moe_ffn]") {
+    moe_layer c({}, true);
+    const graph_view engine = c.seen();
+    written_out nodes;
+    nodes.build(engine, moe_ffns(engine));
+    const graph_view view = nodes.view();
+    std::int64_t end = 0, in_result = 0;
+    for (std::int32_t i = engine.tensor_count; i < view.tensor_count; ++i) {
+        const tensor& t = view.at(i);
+        CHECK(nodes.engine_tensor(i) == c.moe);
+        if (t.kind == op::reshape && t.src[0] == c.norm) continue;
+        in_result += t.data == c.g[c.moe].data;
+        if (t.data == c.g[c.moe].data) continue;
+        CHECK(t.data == static_cast<char*>(somewhere) + t.offset);
+        end = std::max(end, static_cast<std::int64_t>(t.offset) + extent_bytes(t));
+    }
+    CHECK(in_result == c.is.chosen - 2);
+    CHECK(end <= nodes.scratch_bytes());
+    CHECK(end + 256 > nodes.scratch_bytes());
+    CHECK(scratch_bytes(engine) == nodes.scratch_bytes());
+}
+
 TEST_CASE("MOE_FFNs share scratch, but not those that two streams may run at once",
           "[plan][moe_ffn]") {
     moe_layer c({}, true);
