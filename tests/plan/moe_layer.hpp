@@ -105,6 +105,12 @@ inline catena::plan planned(const catena::graph_view& view) {
     return p;
 }
 
+/// The numbers with which a step sends tokens to experts, if it does.
+inline catena::routing_numbers routing_of(const catena::plan& p, std::size_t step) {
+    const catena::step_args args = p.args(static_cast<int>(step), nullptr);
+    return args.of_routing() ? args.route.numbers : args.matvec.routing.numbers;
+}
+
 /// What two plans must have in common whose nodes are counted differently.
 inline void check_same_steps(const catena::plan& a, const catena::plan& b) {
     REQUIRE(a.steps().size() == b.steps().size());
@@ -116,6 +122,10 @@ inline void check_same_steps(const catena::plan& a, const catena::plan& b) {
         CHECK(s.row == t.row);
         CHECK(s.what == t.what);
         CHECK(s.bytes == t.bytes);
+        const catena::routing_numbers r = routing_of(a, i), q = routing_of(b, i);
+        CHECK(r.chosen == q.chosen);
+        CHECK(r.normalized == q.normalized);
+        CHECK(r.least == q.least);
     }
     CHECK(a.workspace_bytes() == b.workspace_bytes());
 }
