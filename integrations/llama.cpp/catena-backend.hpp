@@ -79,6 +79,7 @@ class planned_backend {
 
     ~planned_backend() {
         for (void* w : workspaces_) memory_.release(w);
+        for (void* s : known_.scratch) memory_.release(s);
         GGML_LOG_INFO(
             "catena: %lld walks by %lld plans: %lld nodes done in place of the engine, in "
             "%lld places; replays of captured graphs are not counted\n",
@@ -110,6 +111,9 @@ class planned_backend {
             return b != nullptr && static_cast<const known_graph*>(user)->memory->reaches(
                                        ggml_backend_buffer_get_type(b));
         };
+        asked.known.scratch = [](std::int64_t bytes, void* user) {
+            return static_cast<known_graph*>(user)->scratch_of(bytes);
+        };
         status state;
         plan_ = planner_.before_walk(asked, state);
         if (plan_ == nullptr) {
@@ -137,13 +141,25 @@ class planned_backend {
 
   private:
     struct known_graph {
-        const ggml_cgraph* graph;
-        const device_memory* memory;
+        const ggml_cgraph* graph = nullptr;
+        device_memory* memory = nullptr;
+        std::vector<void*> scratch = {};  // the last is the largest; plans may hold the others
+        std::int64_t scratch_bytes = 0;
+
+        void* scratch_of(std::int64_t bytes) {
+            if (bytes <= scratch_bytes) return scratch.back();
+            void* const made = memory->allocate(static_cast<std::size_t>(bytes));
+            if (made == nullptr) return nullptr;  // the engine runs what would need it
+            scratch.push_back(made);
+            scratch_bytes = bytes;
+            return made;
+        }
     };
 
     /// The counts of readers are those of the whole graph; ggml keeps them with each slice.
     submission submitted(ggml_cgraph* graph) {
-        known_ = {graph, &memory_};
+        known_.graph = graph;
+        known_.memory = &memory_;
         submission s{graph, graph->uid, {}};
         s.known.user = &known_;
         s.known.uses = [](const ggml_tensor* t, void* user) {

@@ -316,6 +316,21 @@ TEST_CASE("verify proves the plans of graph files and says what it looked at", "
     }
 }
 
+TEST_CASE("a graph file with a MOE_FFN is explained, run and proved", "[command]") {
+    workplace w;
+    const std::string graph = CATENA_TEST_DATA "/run/moe_ffn.json";
+    const auto told = nlohmann::json::parse(w.run("explain " + graph + " --json").out);
+    REQUIRE(told["steps"].size() == 3);
+    for (const auto& step : told["steps"]) CHECK(step["nodes"].back() >= 2);  // of the file
+    CHECK(told["launches"]["planned"] == 3);
+    const outcome proved = w.run("verify " + graph);
+    CHECK(proved.code == 0);
+    CHECK_THAT(proved.out, Catch::Contains("3 steps and 0 nodes of the engine"));
+    const outcome ran = w.run("run " + graph + " --host");
+    CHECK(ran.code == 0);
+    CHECK_THAT(ran.out, Catch::Contains("3 of 3 steps ran"));
+}
+
 TEST_CASE("verify tells a graph that overwrites a value from a wrong plan", "[command]") {
     workplace w;
     const std::string graph = CATENA_TEST_DATA "/small/overwrites_a_value.json";

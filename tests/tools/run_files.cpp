@@ -1,10 +1,12 @@
-// The small graph files of tests/data/run: each is a case that a run once got wrong.
+// The small graph files of tests/data/run: cases that a run once got wrong, and a MOE_FFN.
+#include "catena/plan/explain.hpp"
 #include "catena/plan/step.hpp"
 
 #include "run/check.hpp"
 
 #include "catena_test/catch.hpp"
 #include "tables.hpp"
+#include "written_out.hpp"
 
 #include <string>
 #include <vector>
@@ -22,7 +24,7 @@ struct run_of_file {
     std::vector<step_result> results;
 
     explicit run_of_file(const std::string& name, const check_options& asked = {})
-        : graph(json::read(CATENA_TEST_DATA "/run/" + name)),
+        : graph(in_nodes(json::read(CATENA_TEST_DATA "/run/" + name), table_for("sm_90"))),
           where(graph, *on),
           planned(planner{on->equip(table_for("sm_90"))}.plan(where.view())) {
         REQUIRE(planned.state().ok());
@@ -59,5 +61,14 @@ TEST_CASE("a matmul that quantizes heads where they lie reads what the engine ma
     const step& output = r.planned.steps()[2];
     CHECK(quantizes_inside(output.what));
     CHECK(r.planned.covered(output).size() == 2);  // the CONT, too
+    r.agrees();
+}
+
+TEST_CASE("a MOE_FFN runs as the nodes that it stands for", "[run]") {
+    const run_of_file r("moe_ffn.json");
+    REQUIRE(r.results.size() == 3);
+    CHECK(routes(r.planned.steps()[1].what.product()));
+    CHECK(r.graph.nodes.size() == 4 + 23);
+    CHECK(r.planned.explain().engine_launches == 0);
     r.agrees();
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace catena;
 using namespace catena::tool;
@@ -44,6 +45,18 @@ TEST_CASE("experts count as many matrices as columns ask for, lookups the rows l
         if (t.kind == op::get_rows)
             CHECK(node_bytes(g.view(), t) <=
                   3 * std::max(extent_bytes(t), extent_bytes(first) / first.ne[1]) + 4096);
+    }
+}
+
+TEST_CASE("a MOE_FFN reads the matrices of as many experts as its tokens can pick", "[traffic]") {
+    json::graph g = json::read(CATENA_TEST_DATA "/run/moe_ffn.json");
+    tensor& t = g.tensors[8];
+    const std::int64_t x = 512 * 4, router = 512 * 16 * 4;
+    const std::int64_t expert = 2 * 256 * 2 * 144 + 512 * 210;
+    CHECK(node_bytes(g.view(), t) == 2 * x + router + 4 * expert);
+    for (const auto& [chosen, read] : {std::pair{-1, 0}, {0, 0}, {16, 16}, {17, 16}}) {
+        t.params[0] = chosen;
+        CHECK(node_bytes(g.view(), t) == 2 * x + router + read * expert);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "run/progress.hpp"
 #include "run/report.hpp"
 #include "tables.hpp"
+#include "written_out.hpp"
 
 #include "catena/engine/json.hpp"
 #include "catena/plan/step.hpp"
@@ -58,6 +59,7 @@ int run(const run_options& o) {
     std::unique_ptr<machine> on = o.host ? nullptr : cuda_machine();
     if (!on) on = host_machine(o.check.seed);
     const table t = o.target.named() ? table_for(o.target) : on->preferred();
+    g = in_nodes(g, on->equip(t));
     const placement where{g, *on};
     const plan p = planner{on->equip(t)}.plan(where.view());
     if (!p.state().ok()) throw failure(o.graph + ": cannot be planned: " + p.state().message);

@@ -38,6 +38,7 @@ proof_of_file prove(const std::string& file, const verify_options& o, const tabl
     const std::vector<tensor> tensors = with_addresses(read);
     graph_view view = read;
     view.tensors = tensors.data();
+    view.scratch = scratch_address(read);
     options asked;
     asked.verify = false;  // here, where its result is shown
     const plan made = planner(t, asked).plan(view);

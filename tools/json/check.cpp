@@ -240,6 +240,7 @@ struct checker {
             case op::gated_delta_net:
                 return need_sources(6);
             case op::none:
+            case op::moe_ffn:  // match/moe_ffn.hpp judges it
             case op::other:
                 return;
         }

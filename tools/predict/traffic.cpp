@@ -27,6 +27,14 @@ std::int64_t matrix_bytes(const graph_view& g, const tensor& matmul) {
     return extent_bytes(w) / w.ne[2] * std::min(w.ne[2], matmul.ne[1] * matmul.ne[2]);
 }
 
+/// What a MOE_FFN reads of the matrices of its experts: of those that its tokens can pick.
+std::int64_t expert_bytes(const tensor& matrices, const tensor& moe_ffn) {
+    const std::int64_t all = matrices.ne[2];
+    if (all == 0) return 0;
+    const std::int64_t of_token = std::clamp(std::int64_t{moe_ffn.params[0]}, std::int64_t{0}, all);
+    return extent_bytes(matrices) / all * std::min(all, of_token * std::min(moe_ffn.ne[1], all));
+}
+
 void add_node(traffic& to, const graph_view& g, const tensor& t) {
     if (!launches(t)) return;
     ++to.launches;
@@ -52,6 +60,8 @@ std::int64_t node_bytes(const graph_view& g, const tensor& t) {
             continue;  // its destination
         if (matmul && s == 0)
             bytes += matrix_bytes(g, t);
+        else if (t.kind == op::moe_ffn && s >= 2)
+            bytes += expert_bytes(source, t);
         else if (matmul && s == 1 && reads_quantized(g, t))
             bytes += activation_bytes(source);
         else if (t.kind == op::get_rows && s == 0)

@@ -7,6 +7,7 @@
 #include "catena/engine/ggml/vocabulary.hpp"
 #include "catena/error/message.hpp"
 #include "catena/match/graph.hpp"
+#include "catena/match/moe_ffn.hpp"
 
 #include <ggml-backend.h>
 #include <ggml.h>
@@ -42,6 +43,11 @@ struct knowledge {
     /// concurrent branches of GGML_CUDA_GRAPH_OPT=1.) No step spans two.
     int (*stream)(const ggml_tensor* node, void* user) = nullptr;
 
+    /// Memory for values inside MOE_FFN nodes, where the view has some: `bytes` of it at least,
+    /// that kernels reach, aligned to 256 bytes. Nothing else writes there while the graph runs,
+    /// and it lives as long as plans of the graph. Null: these nodes stay with the engine.
+    void* (*scratch)(std::int64_t bytes, void* user) = nullptr;
+
     void* user = nullptr;  ///< handed to each of them
 };
 
@@ -68,8 +74,10 @@ class view_builder {
 
     /// The graph of the last build, until the next one.
     graph_view view() const {
-        return {tensors_.data(), static_cast<std::int32_t>(tensors_.size()), nodes_.data(),
-                static_cast<std::int32_t>(nodes_.size())};
+        graph_view out{tensors_.data(), static_cast<std::int32_t>(tensors_.size()), nodes_.data(),
+                       static_cast<std::int32_t>(nodes_.size())};
+        out.scratch = scratch_;
+        return out;
     }
 
     /// The ggml tensor behind a tensor of the view.
@@ -87,6 +95,7 @@ class view_builder {
     std::vector<tensor> tensors_;
     std::vector<std::int32_t> nodes_;
     std::vector<buffer> buffers_;
+    void* scratch_ = nullptr;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -120,6 +129,10 @@ class view_builder {
         for (std::size_t i = 0; i < sources_.size(); ++i) fill(i, engine);
         if (engine.uses == nullptr && engine.whole_graph) count_edges();
         spare_written_leaves();
+        scratch_ = nullptr;
+        if (const std::int64_t bytes = scratch_bytes(view());
+            bytes > 0 && engine.scratch != nullptr)
+            scratch_ = engine.scratch(bytes, engine.user);
         return {};
     }
 

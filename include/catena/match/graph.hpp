@@ -44,7 +44,8 @@ namespace CATENA_NAMESPACE {
     X(repeat, "REPEAT")                                                                            \
     X(gated_delta_net, "GATED_DELTA_NET")                                                          \
     X(fill, "FILL")                                                                                \
-    X(sqrt, "SQRT")
+    X(sqrt, "SQRT")                                                                                \
+    X(moe_ffn, "MOE_FFN")
 /// The ops that some rule of Catena tells apart; every other op is `other` and is left to the
 /// engine.
 enum class op : std::uint8_t {
@@ -112,6 +113,7 @@ struct tensor {
     bool weight = false;     ///< a leaf that the engine never writes while the graph lives. Names
                              ///< of its memory need no flag (is_weight)
     bool reachable = true;   ///< a kernel can follow `data`: not host memory, not a split buffer
+    bool inside = false;     ///< the engine runs it as a part of another node (match/moe_ffn.hpp)
     std::int64_t ne[4] = {1, 1, 1, 1};  ///< elements, innermost first
     std::int64_t nb[4] = {0, 0, 0, 0};  ///< strides in bytes
     std::int32_t src[max_src] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};  ///< tensor indices
@@ -139,6 +141,7 @@ struct graph_view {
     const std::int32_t* nodes = nullptr;  ///< tensor index of each node, in execution order
     std::int32_t node_count = 0;
     const engine_model* engine = nullptr;  ///< what the engine fuses; null: ggml-cuda's model
+    void* scratch = nullptr;  ///< memory for values inside nodes (match/moe_ffn.hpp: scratch_bytes)
 
     /// The number of nodes.
     int size() const { return node_count; }

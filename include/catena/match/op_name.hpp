@@ -40,6 +40,13 @@ constexpr op op_named(std::string_view name) {
     return op::other;
 }
 
+/// The spelling of an op that Catena knows; of op::other "".
+constexpr const char* spelling(op kind) {
+    for (const op_spelling& s : op_spellings)
+        if (s.kind == kind) return s.name.data();
+    return "";
+}
+
 /// Which UNARY or GLU is called `name`; "" is sub_op::none, an unknown one sub_op::other.
 constexpr sub_op sub_op_named(std::string_view name) {
     for (const sub_op_spelling& s : sub_op_spellings)

@@ -121,6 +121,14 @@ namespace CATENA_NAMESPACE {
     X(routing_split, "it and its experts cannot be one launch: node {have} shares its memory")     \
     X(routing_slower,                                                                              \
       "the launch of its experts with it should take {have} ns, the two launches {need} ns")       \
+    X(moe_ffn_values,                                                                              \
+      "its x, its router and its result are not f32, or its gates are not of the type of its ups") \
+    X(moe_ffn_gaps, "its result or one of its sources has gaps, or its result names other memory") \
+    X(moe_ffn_sizes, "the sizes of its sources and of its result do not fit together")             \
+    X(moe_ffn_chosen, "it picks {have} of {need} experts: 2 are the fewest, and all the most")     \
+    X(moe_ffn_scratch, "graph_view::scratch has no memory for the values inside")                  \
+    X(moe_ffn_in_part,                                                                             \
+      "steps would leave {have} of the {need} launches that it stands for to the engine")          \
     X(one_launch, "it takes the engine one launch, as it would take a step")                       \
     X(taken, "another step already covers the node")
 

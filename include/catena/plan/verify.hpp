@@ -49,12 +49,21 @@ inline std::vector<tensor> with_addresses(const graph_view& view) {
     return out;
 }
 
+/// The scratch of a view whose tensors have addresses by with_addresses: behind all buffers.
+inline void* scratch_address(const graph_view& view) {
+    std::int32_t last = no_buffer;
+    for (std::int32_t t = 0; t < view.tensor_count; ++t)
+        if (view.at(t).buffer > last) last = view.at(t).buffer;
+    return reinterpret_cast<void*>((static_cast<std::uintptr_t>(last) + 2) << 44);
+}
+
 /// Proves a plan of this view right, or says what is wrong. First the graph: a node may write over
 /// a value only behind all who read it, unless it names the value's memory (view_src). Then the
 /// plan: every node of the engine and every step reads the values that the graph says, every result
 /// is what its node computes, and is left where somebody may read it; activations in the workspace
 /// live as long as they are read; what is read early is constant; addresses are aligned. Time and
-/// memory grow with nodes and steps. Rounding is not looked at, nor time.
+/// memory grow with nodes and steps. Rounding is not looked at, nor time. The view of a plan that
+/// takes over MOE_FFNs is proved, and its nodes are counted, with these written out.
 verification verify(const graph_view& view, const plan& made);
 
 }  // namespace CATENA_NAMESPACE

@@ -8,11 +8,12 @@
 
 namespace CATENA_NAMESPACE {
 
-/// How many words of its params planning reads: of an op that may be the engine's own and of ROPE
-/// all, of attention the keys of a query (ggml_cuda_waits.hpp), of others what matchers read.
+/// How many words of its params planning reads: of an op that may be the engine's own, of ROPE and
+/// of MOE_FFN all, of attention the keys of a query (ggml_cuda_waits.hpp), of others what matchers
+/// read.
 constexpr int params_read(op kind) {
     const bool all = kind == op::other || kind == op::clamp || kind == op::sqrt ||
-                     kind == op::unary || kind == op::rope;
+                     kind == op::unary || kind == op::rope || kind == op::moe_ffn;
     return all ? max_params : kind == op::flash_attn_ext ? 6 : 4;
 }
 
@@ -32,7 +33,8 @@ fingerprint fingerprint_of(const graph_view& view) {
     const std::int32_t nodes = view.nodes == nullptr ? 0 : view.node_count;
     for (std::int32_t i = 0; i < tensors; ++i) {
         const tensor& t = view.tensors[i];
-        const unsigned marks = (t.weight ? 1u : 0u) | (t.reachable ? 2u : 0u);
+        const unsigned marks =
+            (t.weight ? 1u : 0u) | (t.reachable ? 2u : 0u) | (t.inside ? 4u : 0u);
         mix(lane[0], static_cast<std::uint64_t>(t.kind) | static_cast<std::uint64_t>(t.sub) << 8 |
                          static_cast<std::uint64_t>(t.type) << 16 |
                          static_cast<std::uint64_t>(t.flags) << 24 |
@@ -54,6 +56,7 @@ fingerprint fingerprint_of(const graph_view& view) {
         mix(lane[2], pair(t.stream, t.uses));
     }
     mix(lane[2], reinterpret_cast<std::uintptr_t>(view.engine));
+    mix(lane[2], reinterpret_cast<std::uintptr_t>(view.scratch));
     for (std::int32_t i = 0; i < nodes; ++i)
         mix(lane[i % 4], static_cast<std::uint64_t>(view.nodes[i]));
     mix(lane[0], lane[1]);

@@ -13,6 +13,7 @@
 #include "catena/match/detail/route_finder.hpp"
 #include "catena/match/detail/value.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/match/moe_ffn.hpp"
 #include "catena/plan/detail/order/slots.hpp"
 #include "catena/plan/optimize.hpp"
 
@@ -350,6 +351,18 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     return out;
 }
 
+/// Bytes that are enough for plans of the graph, whether they take over its MOE_FFNs or not.
+inline std::int64_t workspace_bound(const graph_index& g) {
+    const std::int64_t bound = slot_map(g).bound();
+    const std::vector<std::uint8_t> whole = moe_ffns(g.view);
+    if (whole.empty()) return bound;
+    written_out nodes;
+    nodes.build(g.view, whole);
+    graph_index inside;
+    inside.ops = g.ops;
+    return inside.build(nodes.view()).ok() ? std::max(bound, slot_map(inside).bound()) : bound;
+}
+
 }  // namespace detail
 
 ordering optimize(const graph_view& view, const own_ops* ops) noexcept {
@@ -367,7 +380,7 @@ ordering optimize(const graph_view& view, const own_ops* ops) noexcept {
         return out;
     }
     out.keep = detail::delayed_reads(after);
-    out.workspace_bound = slot_map(after).bound();
+    out.workspace_bound = detail::workspace_bound(after);
     out.peak_before = detail::peak_bytes(before, {});
     out.peak_after = detail::peak_bytes(after, out.keep);
     return out;

@@ -3,12 +3,14 @@
 
 #include "catena/error/message.hpp"
 #include "catena/match/detail/index.hpp"
+#include "catena/match/moe_ffn.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/detail/draft/builder.hpp"
 #include "catena/plan/detail/find/premises.hpp"
 #include "catena/plan/detail/result/contents.hpp"
 #include "catena/plan/detail/result/fallback.hpp"
 #include "catena/plan/detail/result/step_name.hpp"
+#include "catena/plan/detail/result/whole_nodes.hpp"
 #include "catena/plan/detail/result/writer.hpp"
 #include "catena/plan/detail/switches.hpp"
 #include "catena/plan/log.hpp"
@@ -16,7 +18,9 @@
 #include "catena/plan/verify.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
@@ -30,6 +34,31 @@ class planning {
 
     /// The plan of a view that is well-formed.
     plan of(const graph_index& index) const {
+        const graph_view& view = index.view;
+        std::vector<std::uint8_t> whole = moe_ffns(view);
+        const bool any = asked().enabled && !whole.empty();
+        const plan made = any ? of_whole_nodes(view, std::move(whole)) : of_nodes(index);
+        if (!asked().error_on_fallback || made.counters().fallbacks() == 0) return made;
+        const contents none = all_to_engine(view, first_fallback(view, made));
+        none->counters = made.counters();
+        return plan(none);
+    }
+
+    /// The plan of a view that is malformed.
+    plan of_malformed(const graph_view& view, const status& why) const {
+        const status can = ready();
+        return plan(all_to_engine(view, can.ok() ? why : can));
+    }
+
+  private:
+    using contents = shared<plan_contents>;
+    const premises& known_;
+
+    const table& rows() const { return known_.rows.rows(); }
+    const options& asked() const { return known_.asked; }
+
+    /// The plan of a view, node by node.
+    plan of_nodes(const graph_index& index) const {
         const graph_view& view = index.view;
         if (const status can = ready(); !can.ok()) return plan(all_to_engine(view, can));
         const contents out = all_to_engine(view, rows().state);  // it may say which set stands in
@@ -48,24 +77,30 @@ class planning {
         }
         if (const status loaded = prepared(made); !loaded.ok())
             return plan(all_to_engine(view, loaded));
-        if (!asked().error_on_fallback || out->counters.fallbacks() == 0) return made;
-        const contents none = all_to_engine(view, first_fallback(view, made));
-        none->counters = out->counters;
-        return plan(none);
+        return made;
     }
 
-    /// The plan of a view that is malformed.
-    plan of_malformed(const graph_view& view, const status& why) const {
-        const status can = ready();
-        return plan(all_to_engine(view, can.ok() ? why : can));
+    /// The plan of a view with MOE_FFNs, which `whole` marks. The engine cannot run a part of one,
+    /// so one that steps would not cover whole is left to it, and the rest is planned again.
+    plan of_whole_nodes(const graph_view& view, std::vector<std::uint8_t>&& whole) const {
+        whole_nodes taken(view, std::move(whole));
+        written_out nodes;
+        for (;;) {
+            nodes.build(view, taken.marks());
+            graph_index index;
+            index.ops = rows().ops;
+            const status malformed = index.build(nodes.view());
+            if (!malformed.ok()) return plan(all_to_engine(view, malformed));
+            const plan made = of_nodes(index);
+            if (!made.state().ok()) {
+                const contents none = all_to_engine(view, made.state());
+                none->counters = made.counters();
+                return plan(none);
+            }
+            if (!taken.leave_partial(nodes, index, made))
+                return at_engine_nodes(view, nodes, made, taken.left());
+        }
     }
-
-  private:
-    using contents = shared<plan_contents>;
-    const premises& known_;
-
-    const table& rows() const { return known_.rows.rows(); }
-    const options& asked() const { return known_.asked; }
 
     /// Can anything be planned?
     status ready() const {

@@ -44,7 +44,9 @@ class route_planner : drafter {
     std::unordered_set<std::int32_t> tried_;
 
     obstacle step(routing&& r) {
-        if (engine_of(view_).routing_launches(g_, r) < 2) return {r.sort, reason::one_launch};
+        const bool engines = !view_.node(r.sort).inside;  // it can leave it to the engine
+        if (engines && engine_of(view_).routing_launches(g_, r) < 2)
+            return {r.sort, reason::one_launch};
         const row_problem what = problem_of(r);
         nearest_ = choices_.pick(what).nearest;
         const obstacle why =

@@ -10,6 +10,7 @@
 #include "catena/plan/step.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,8 @@ struct plan_contents : detail::owned {
     std::int64_t workspace_bytes = 0;
     std::int32_t engine_launches = 0;
     plan_counters counters;
+    /// If it takes over nodes that were written out: the plan of the view in which they are.
+    std::optional<plan> written_out;
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -4,7 +4,10 @@
 #include "catena/error/message.hpp"
 #include "catena/match/detail/check.hpp"
 #include "catena/match/ggml_cuda.hpp"
+#include "catena/match/moe_ffn.hpp"
 #include "catena/pick/row.hpp"
+#include "catena/plan/detail/result/contents.hpp"
+#include "catena/plan/detail/verify/engine_walk.hpp"
 #include "catena/plan/detail/verify/graph.hpp"
 #include "catena/plan/detail/verify/group_launch.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
@@ -405,7 +408,22 @@ verification verify(const graph_view& view, const plan& made) {
     std::vector<std::int32_t> position;
     out.state = check_fields(view, places);
     if (out.state.ok()) out.state = check_nodes(view, position);
-    return out.state.ok() ? proof::verifier(view, made).run() : out;
+    if (!out.state.ok()) return out;
+    std::vector<std::uint8_t> taken = moe_ffns(view);
+    if (!made.contents().written_out || taken.empty()) return proof::verifier(view, made).run();
+    for (std::size_t i = 0; i < taken.size(); ++i)
+        if (made.at(static_cast<int>(i)).role == role::engine) taken[i] = 0;
+    written_out nodes;
+    nodes.build(view, taken);
+    const graph_view inside = nodes.view();
+    const plan& launched = *made.contents().written_out;
+    if (made.size() != view.size() || !proof::same_walk(nodes, launched, made)) {
+        out.state = failure(status_code::wrong_plan,
+                            "the plan is wrong: it does not launch at the engine's nodes what its "
+                            "steps launch at the nodes that MOE_FFNs stand for");
+        return out;
+    }
+    return proof::verifier(inside, launched).run();
 }
 
 }  // namespace CATENA_NAMESPACE
