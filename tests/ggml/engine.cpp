@@ -221,7 +221,8 @@ class engine {
             out_.row_steps += !matmuls;
             const bool convolves = catena::convolves(catena::stages_of(s.what));
             const auto covered = plan.covered(s);
-            out_.convolutions +=
+            out_.convolutions += convolves;
+            out_.states_picked +=
                 convolves && std::any_of(covered.begin(), covered.end(), [&](std::int32_t i) {
                     return node(first + i)->op == GGML_OP_GET_ROWS;
                 });

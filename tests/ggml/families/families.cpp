@@ -40,6 +40,7 @@ constexpr subject subjects[] = {
     {"short convolutions", short_convolutions},
     {"linear attention", linear_attention},
     {"linear attention of four users", linear_attention_of_users},
+    {"states of Q, K and V in one row", convolutions_of_one_row},
     {"one norm for attention and feed-forward part", one_norm_for_both, false},
     {"two norms of one value", two_norms_of_one, false},
     {"norms behind, and of all heads", norms_behind, false},
@@ -127,9 +128,14 @@ TEST_CASE("One launch convolves the tokens of all users, whichever states they r
     how.options.verify = how.optimize = true;
     for (const int tokens : {1, 4, 8, 32}) {
         CAPTURE(tokens);
-        CHECK(run_and_judge(w, users, tokens, how).convolutions == 2);  // one in each layer
+        CHECK(run_and_judge(w, users, tokens, how).states_picked == 2);  // one in each layer
     }
     CHECK(run_and_judge(w, users, 36, how).convolutions == 0);  // nine tokens of each
+    constexpr subject one_row = {"states of Q, K and V in one row", convolutions_of_one_row};
+    for (const int tokens : {1, 4, 16}) {
+        CAPTURE(tokens);
+        CHECK(run_and_judge(w, one_row, tokens, how).convolutions == 6);  // three in each layer
+    }
 }
 
 TEST_CASE("With one token, the launch of a shared expert adds its result to the experts' sum",

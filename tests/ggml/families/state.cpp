@@ -54,6 +54,35 @@ ggml_tensor* convolved(network& n, const std::string& layer, ggml_tensor* x, int
     return ggml_ssm_conv(c, row, n.of().numbers(layer + "conv1d", {length, channels}, 0, 0.5f));
 }
 
+/// Q, K and V of Kimi Linear, each convolved by itself; a row of the cache has the states of all.
+ggml_tensor* layer_of_one_row(network& n, const std::string& layer, ggml_tensor* x) {
+    ggml_context* c = n.c();
+    constexpr std::int64_t channels = inner / 2, before = kernel - 1, size = before * channels;
+    const std::int64_t count = n.tokens() % 4 == 0 ? 4 : sequences(n), tokens = n.tokens() / count;
+    ggml_tensor* all = n.cache(layer + "conv", GGML_TYPE_F32, 3 * size, states);
+    ggml_tensor* old = states_of(n, all, static_cast<int>(count),
+                                 [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); });
+    ggml_tensor* product = nullptr;
+    for (const char* name : {"q", "k", "v"}) {
+        const std::size_t first = bytes(size) * (name[0] == 'q' ? 0 : name[0] == 'k' ? 1 : 2);
+        const auto own = [&](ggml_tensor* rows) {
+            return ggml_view_3d(c, rows, before, channels, count, bytes(before), rows->nb[1],
+                                first);
+        };
+        ggml_tensor* of =
+            ggml_reshape_3d(c, n.matmul(layer + name, x, channels), channels, tokens, count);
+        ggml_tensor* row = ggml_concat(c, own(old), ggml_transpose(c, of), 0);
+        ggml_tensor* last =
+            ggml_view_3d(c, row, before, channels, count, row->nb[1], row->nb[2], bytes(tokens));
+        n.expand(ggml_cpy(c, last, own(all)));
+        ggml_tensor* taps = n.of().numbers(layer + name + "_conv", {kernel, channels}, 0, 0.5f);
+        ggml_tensor* made = ggml_ssm_conv(c, row, taps);
+        made = ggml_silu(c, ggml_reshape_2d(c, made, channels, n.token_count()));
+        product = product == nullptr ? made : ggml_mul(c, product, made);
+    }
+    return n.matmul(layer + "out", product, hidden);
+}
+
 /// The scan, whose states are stored: [size of x, without the states].
 ggml_tensor* scanned(network& n, const std::string& layer, ggml_tensor* x, ggml_tensor* dt,
                      ggml_tensor* a, ggml_tensor* b, ggml_tensor* c_) {
@@ -190,6 +219,16 @@ void linear_attention(network& n) {
     for (int i = 0; i < 2; ++i) {
         const std::string layer = layer_name(i);
         x = ggml_add(n.c(), x, delta_layer(n, layer, n.rms_norm(x, layer + "attn_norm"), count));
+        x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+    }
+    n.logits(x);
+}
+
+void convolutions_of_one_row(network& n) {
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        x = ggml_add(n.c(), x, layer_of_one_row(n, layer, n.rms_norm(x, layer + "attn_norm")));
         x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
     }
     n.logits(x);
