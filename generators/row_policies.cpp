@@ -43,10 +43,12 @@ constexpr row_policy head_policies[] = {
     {.threads = 128, .values = 16, .rows = 4},                 // k <= 512
 };
 
-/// Heads that are convolved: a lane keeps the taps and the last values of its channels, too.
+/// Heads that are convolved: a lane keeps the taps and the last values of its channels, too. A
+/// block has a head of all sequences, a warp for each.
 constexpr row_policy convolving_policies[] = {
-    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // k <= 128
-    {.threads = 128, .values = 8, .rows = 4},                  // k <= 256
+    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // k <= 128, 4 sequences
+    {.threads = 256, .values = 4, .rows = 8, .vector = true},  // k <= 128, 8 sequences
+    {.threads = 256, .values = 8, .rows = 8},                  // k <= 256, 8 sequences
 };
 
 /// Routing, a block for each token.

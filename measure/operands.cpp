@@ -103,24 +103,28 @@ rotation turn_of(std::int64_t k) {
     return rotation_of(n);
 }
 
-/// A problem does not say which heads are normed: all are, of one token.
+/// A problem does not say which heads are normed: all are, of one token of each sequence.
 void fill_convolution(const row_problem& p, table_of_stretches s) {
     heads_args& a = s.to.heads;
     convolution_args& c = a.convolved;
-    const std::int64_t channels = p.k * p.rows, kept = (p.slots - 1) * channels;
+    const std::int64_t channels = p.k * quotient(p.rows, p.sequences);
+    const std::int64_t values = p.k * p.rows, kept = p.slots - 1;
     c.channels = static_cast<std::int32_t>(channels);
     c.length = static_cast<std::int32_t>(p.slots);
-    c.x = s.values(channels);
+    c.states = c.sequences = static_cast<std::int32_t>(p.sequences);
+    c.x = s.values(values);
     c.taps = s.values(p.slots * channels);
-    c.state = s.values(kept), c.next_state = s.results(kept);
-    if (p.sum) c.f32 = s.results(channels);
+    c.state = s.values(kept * values), c.next_state = s.results(kept * values);
+    c.x_nb = c.f32_nb = 4 * channels;
+    c.state_nb = c.next_state_nb = 4 * kept * channels;
+    if (p.sum) c.f32 = s.results(values);
     c.function = gate_function::silu;
-    a.members = a.tokens = 1;
+    a.members = 1, a.tokens = c.sequences;
     a.rows = static_cast<std::int32_t>(p.rows);
     head_member& m = a.member[0];
-    m.k = static_cast<std::int32_t>(p.k), m.heads = a.rows;
+    m.k = static_cast<std::int32_t>(p.k), m.heads = c.channels / m.k;
     m.normed = p.needs.stages.has(stage_kind::rms_norm), m.eps = 1e-6f;
-    m.f32 = s.results(channels);
+    m.f32 = s.results(values);
     m.f32_nb1 = 4 * p.k, m.f32_nb2 = 4 * channels;
 }
 

@@ -219,6 +219,13 @@ class engine {
             const bool matmuls = s.what.kind() != catena::skeleton::row;
             out_.launches += matmuls;
             out_.row_steps += !matmuls;
+            const bool convolves = catena::convolves(catena::stages_of(s.what));
+            const auto covered = plan.covered(s);
+            out_.convolutions += convolves;
+            out_.states_picked +=
+                convolves && std::any_of(covered.begin(), covered.end(), [&](std::int32_t i) {
+                    return node(first + i)->op == GGML_OP_GET_ROWS;
+                });
             out_.norms_inside += matmuls && catena::has_norm(s.what.product().needs.stages);
             const catena::epilogue_set parts =
                 matmuls ? s.what.product().needs.epilogue : catena::epilogue_set{};

@@ -36,7 +36,9 @@ struct outcome {
     int norms_inside = 0;  ///< of those: launches that make their norm
     int two_sums = 0;   ///< of those: launches that add two values to a result, one after the other
     int row_steps = 0;  ///< steps of the row skeleton
-    std::size_t memory = 0;                           ///< bytes that ggml-alloc needs for the nodes
+    int convolutions = 0;    ///< of those: steps that convolve
+    int states_picked = 0;   ///< of those: steps that pick the states themselves
+    std::size_t memory = 0;  ///< bytes that ggml-alloc needs for the nodes
     std::int64_t workspace = 0, workspace_bound = 0;  ///< bound: as optimize says
     std::vector<std::vector<std::byte>>
         produced;                  ///< per node, right after it was made; empty: elided, or a view

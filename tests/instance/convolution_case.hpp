@@ -22,12 +22,15 @@ struct convolved_value {
 struct convolution_case {
     std::string what;
     std::vector<convolved_value> values;
-    int length = 4, tokens = 1, states = 3;
-    int id = 1;        ///< of the state that is read; -1: there is no number, and one state
-    int replaced = 1;  ///< the state that is replaced; -1: none is
+    int length = 4, tokens = 1;  ///< tokens of each sequence
+    int sequences = 1, states = 3;
+    std::vector<int> ids = {1};  ///< of the states that are read; empty: there are no numbers, and
+                                 ///< a state for each sequence
+    int replaced = 1;            ///< the first of the states that are replaced; -1: none is
+    int state_gap = 0;           ///< numbers between two states
     bool biased = false, shown = true;
     catena::gate_function function = catena::gate_function::silu;
-    int gap = 0;            ///< channels between two tokens
+    int gap = 0;            ///< numbers between two tokens
     bool in_place = false;  ///< the values before norms lie over x
     int offset = 0;         ///< bytes by which operands are misaligned
     bool nan = false;

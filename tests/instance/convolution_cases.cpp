@@ -1,5 +1,6 @@
-// The cases of rows that convolve: Q, K and V of linear attention, few and many tokens, states that
-// are replaced where they lie and elsewhere, and channels that fill no quad and no warp.
+// The cases of rows that convolve: Q, K and V of linear attention, few and many tokens, one to
+// eight sequences, states that are replaced where they lie and elsewhere, and channels that fill no
+// quad and no warp.
 #include "convolution_case.hpp"
 #include "sweep.hpp"
 
@@ -8,6 +9,51 @@
 namespace catena_test {
 
 using namespace catena;
+
+namespace {
+
+/// Several sequences: each reads a state that another one replaces, or all read one.
+std::vector<convolution_case> of_sequences(const row_policy& how,
+                                           const std::vector<convolved_value>& values) {
+    std::vector<convolution_case> all;
+    const auto add = [&](convolution_case c) {
+        c.states = c.sequences + 2;
+        if (c.sequences <= rows_of_block(how)) all.push_back(std::move(c));
+    };
+    for (const int sequences : {2, 3, 4, 5, 8}) {
+        convolution_case c{.what = std::to_string(sequences) + " sequences",
+                           .values = values,
+                           .tokens = sequences == 3 ? 2 : 1,
+                           .sequences = sequences};
+        c.ids.clear();
+        for (int s = 0; s < sequences; ++s) c.ids.push_back((s + 2) % (sequences + 1));
+        add(c);
+    }
+    add({.what = "two that read one state, of which one replaces it",
+         .values = values,
+         .sequences = 2,
+         .ids = {2, 2}});
+    add({.what = "two with gaps between states",
+         .values = values,
+         .length = 3,
+         .tokens = 3,
+         .sequences = 2,
+         .ids = {2, 1},
+         .state_gap = 8});
+    add({.what = "two without numbers, over the tokens",
+         .values = values,
+         .sequences = 2,
+         .ids = {},
+         .replaced = 0,
+         .in_place = true});
+    add({.what = "two of which one has a number of no state",
+         .values = values,
+         .sequences = 2,
+         .ids = {-1, 1}});
+    return all;
+}
+
+}  // namespace
 
 std::vector<convolution_case> convolution_cases(const row_policy& how) {
     const int most = head_values(how), k = most / 2;
@@ -24,10 +70,10 @@ std::vector<convolution_case> convolution_cases(const row_policy& how) {
                  .values = layer,
                  .length = length,
                  .tokens = tokens});
-    add({.what = "another state is replaced", .values = layer, .id = 2, .replaced = 0});
+    add({.what = "another state is replaced", .values = layer, .ids = {2}, .replaced = 0});
     add({.what = "no state is replaced", .values = layer, .tokens = 2, .replaced = -1});
-    add({.what = "one state, without a number", .values = layer, .id = -1, .replaced = 0});
-    add({.what = "a number of no state", .values = layer, .id = 3, .replaced = 0});
+    add({.what = "one state, without a number", .values = layer, .ids = {}, .replaced = 0});
+    add({.what = "a number of no state", .values = layer, .ids = {3}, .replaced = 0});
     add({.what = "over the tokens", .values = layer, .tokens = 3, .in_place = true});
     add({.what = "nothing but norms is written", .values = layer, .shown = false});
     add({.what = "gaps between tokens", .values = plain, .tokens = 3, .gap = 8});
@@ -40,6 +86,7 @@ std::vector<convolution_case> convolution_cases(const row_policy& how) {
          .values = {{.k = k, .heads = 2, .scale = 2, .written = true}},
          .shown = false});
     add({.what = "a NaN", .values = layer, .nan = true});
+    for (convolution_case& c : of_sequences(how, layer)) add(std::move(c));
     if (!how.vector) {
         add({.what = "misaligned", .values = layer, .tokens = 2, .offset = 4});
         add({.what = "lengths that fill nothing",

@@ -15,8 +15,11 @@ constexpr row_computation all{.stages = stage_kind::convolve | stage_kind::rms_n
 TEST_CASE("Short heads of channels, four to a block") {
     stands_every_case<all, row_policy{.threads = 128, .values = 4, .rows = 4, .vector = true}>();
 }
+TEST_CASE("Short heads of channels, eight to a block") {
+    stands_every_case<all, row_policy{.threads = 256, .values = 4, .rows = 8, .vector = true}>();
+}
 TEST_CASE("Longer heads of channels, element by element") {
-    stands_every_case<all, row_policy{.threads = 128, .values = 8, .rows = 4}>();
+    stands_every_case<all, row_policy{.threads = 256, .values = 8, .rows = 8}>();
 }
 TEST_CASE("Heads of channels, one to a block") {
     stands_every_case<all, row_policy{.threads = 32, .values = 8, .rows = 1, .vector = true}>();

@@ -58,14 +58,16 @@ void each_convolution(const row_computation& computes, const Visit& visit) {
     p.needs = computes;
     for (const int taps : {3, 4})
         for (const std::int64_t k : {1, 4, 37, 64, 128, 256})
-            for (const std::int64_t rows : {1, 16, 64, 1024})
-                for (const int alignment : {16, 4}) {
-                    p.slots = taps;
-                    p.k = k;
-                    p.rows = rows;
-                    p.alignment = alignment;
-                    visit(p);
-                }
+            for (const std::int64_t heads : {1, 16, 64, 1024})
+                for (const int sequences : {1, 2, 3, 4, 5, 8})
+                    for (const int alignment : {16, 4}) {
+                        p.slots = taps;
+                        p.k = k;
+                        p.rows = heads * sequences;
+                        p.sequences = sequences;
+                        p.alignment = alignment;
+                        visit(p);
+                    }
 }
 
 /// Routers of every size that models have.
@@ -110,9 +112,9 @@ void each_problem(const row_computation& computes, const Visit& visit) {
 /// What the body asks of a launch.
 bool legal(const picked& best, const row& r, const row_problem& p) {
     const row_policy& n = r.policy.row();
-    const int rows = rows_of_block(n);
-    return best.config.blocks == (p.rows + rows - 1) / rows &&
-           (n.values == 0 || p.k <= n.threads / rows * n.values) &&
+    const int rows = rows_of_block(n, static_cast<int>(p.sequences));
+    return best.config.blocks == (p.rows + rows - 1) / rows && rows >= p.sequences &&
+           (n.values == 0 || p.k <= n.threads / rows_of_block(n) * n.values) &&
            (!n.vector || (p.k % 4 == 0 && p.alignment == 16));
 }
 

@@ -1,5 +1,6 @@
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/domain.hpp"
+#include "catena/pick/measured.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"
@@ -149,6 +150,27 @@ TEST_CASE("rows that share a block hold what a warp does, and are dealt to fewer
     CHECK(judge(shared, norm_problem(288)).why == limit::held_values);
     CHECK(judge(shared, norm_problem(288)).need == 256);
     CHECK(blocks_of(shared, norm_problem(256, 9)) == 3);
+}
+
+TEST_CASE("a block has a warp for each sequence of a head that is convolved", "[constraints]") {
+    row shared = norm({.threads = 128, .values = 4, .rows = 4, .vector = true});
+    shared.computes.row() = {.stages = stage_set::of(stage_kind::convolve),
+                             .emits = format_set::of(format::f32)};
+    row_problem p;
+    p.needs = shared.computes.row();
+    p.k = 128, p.slots = 4;
+    const std::int64_t blocks_of_six_heads[] = {2, 3, 6, 6};
+    for (const int sequences : {1, 2, 3, 4}) {
+        p.sequences = sequences, p.rows = 6 * sequences;
+        CHECK(judge(shared, p).why == limit::none);
+        CHECK(blocks_of(shared, p) == blocks_of_six_heads[sequences - 1]);
+    }
+    const std::uint64_t of_four = problem_key(p);
+    p.sequences = 5, p.rows = 30;
+    CHECK(judge(shared, p).why == limit::sequences);
+    CHECK(judge(shared, p).need == 4);
+    p.sequences = 2, p.rows = 24;
+    CHECK(problem_key(p) != of_four);
 }
 
 TEST_CASE("vector rows and asynchronous copies want 16 bytes", "[constraints]") {

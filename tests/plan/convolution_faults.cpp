@@ -45,12 +45,14 @@ std::vector<fault> faults_of_convolutions() {
         {"another state",
          in_convolution([](args& a) { return shift(a.convolved.state, 1 << 14); })},
         {"a state without its number",
-         in_convolution([](args& a) { return drop(a.convolved.state_id); })},
+         in_convolution([](args& a) { return drop(a.convolved.state_ids); })},
         {"another number of a state",
-         in_convolution([](args& a) { return shift(a.convolved.state_id, 4); })},
+         in_convolution([](args& a) { return shift(a.convolved.state_ids, 4); })},
         {"more states than there are", in_convolution([](args& a) {
-             return a.convolved.state_id != nullptr && ++a.convolved.states > 0;
+             return a.convolved.state_ids != nullptr && ++a.convolved.states > 0;
          })},
+        {"a sequence more", in_convolution([](args& a) { return ++a.convolved.sequences > 0; })},
+        {"a sequence less", in_convolution([](args& a) { return --a.convolved.sequences == 0; })},
         {"a state that is not kept",
          in_convolution([](args& a) { return drop(a.convolved.next_state); })},
         {"a state that is kept elsewhere",

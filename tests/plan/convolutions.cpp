@@ -9,7 +9,10 @@
 #include "catena/plan/verify.hpp"
 
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <string>
+#include <utility>
 
 using namespace catena;
 using namespace catena_test;
@@ -22,6 +25,10 @@ struct delta_shape {
     format ids = format::i32;
     bool norms = true, scales = true, acts = true, biased = false, picks = true, keeps = true,
          reads_v = true;
+    std::int64_t beside = 0;   ///< other numbers behind each state, as those of another convolution
+    std::int64_t between = 0;  ///< other tokens behind those of each sequence
+    bool copies = false;       ///< a state is copied to another place before the tokens come
+    bool flat = false;         ///< the function names all tokens as those of one sequence
 };
 
 /// What stands between the matrix of Q, K and V and a gated delta net.
@@ -32,23 +39,30 @@ struct delta_case {
     id q, k, net;
 
     explicit delta_case(const delta_shape& s = {}) : is(s) {
-        const std::int64_t before = is.length - 1, all = channels();
-        states = g.input(format::f32, {before * all, is.states});
+        const std::int64_t before = is.length - 1, all = channels(), row = before * all + is.beside;
+        states = g.input(format::f32, {row, is.states});
         numbers = g.input(is.ids, {is.sequences});
         taps = g.weight(format::f32, {is.length, all});
         if (is.picks)
             state = picked =
-                g.node(op::get_rows, format::f32, {before * all, is.sequences}, {states, numbers});
+                g.node(op::get_rows, format::f32, {row, is.sequences}, {states, numbers});
         else
-            state = g.input(format::f32, {before * all, is.sequences});
-        x = g.other({g.input(format::f32, {all, is.tokens, is.sequences})});
+            state = g.input(format::f32, {row, is.sequences});
+        if (is.copies) copied();
+        x = g.other({g.input(format::f32, {all, is.tokens + is.between, is.sequences})});
+        if (is.between > 0) {
+            const id whole = std::exchange(x, g.view(x, {all, is.tokens, is.sequences}, 0));
+            g[x].nb[2] = g[whole].nb[2], g[x].nb[3] = g[whole].nb[3];
+        }
         joined = g.node(op::concat, format::f32, {before + is.tokens, all, is.sequences},
-                        {g.reshape(state, {before, all, is.sequences}), transposed(x)});
+                        {columns_of(state), transposed(x)});
         if (is.keeps) keep = kept();
         made = g.node(op::ssm_conv, format::f32, {all, is.tokens, is.sequences}, {joined, taps});
         value = made;
         if (is.biased) value = g.add(value, g.weight(format::f32, {all}));
+        if (is.flat) value = g.reshape(value, {all, is.tokens * is.sequences});
         if (is.acts) value = g.unary(value, sub_op::silu);
+        if (is.flat) value = g.reshape(value, {all, is.tokens, is.sequences});
         const std::int64_t keys = is.size * is.of_keys;
         q = normed(part(is.of_keys, 0)), k = normed(part(is.of_keys, keys));
         net = is.reads_v ? g.other({q, k, part(is.of_values, 2 * keys)}) : g.other({q, k});
@@ -60,15 +74,35 @@ struct delta_case {
         const id out =
             g.node(op::transpose, format::f32, {is.tokens, channels(), is.sequences}, {t});
         g.rename(out, t);
-        g[out].nb[0] = g[t].nb[1], g[out].nb[1] = 4;
+        g[out].nb[0] = g[t].nb[1], g[out].nb[1] = 4, g[out].nb[2] = g[t].nb[2];
         return out;
     }
+    void copied() {
+        const id one = g.node(op::get_rows, format::f32, {g[states].ne[0], 1},
+                              {states, g.input(format::i32, {1})});
+        const id to = g.view(states, {g[states].ne[0], 1}, g[states].nb[1] * (is.states - 1));
+        const id t = g.node(op::cpy, format::f32, {g[to].ne[0], 1}, {one, to});
+        g.rename(t, states);
+        g.share(t, to);
+    }
+    /// The states of the channels, in rows that may have more behind them.
+    id columns_of(id rows) {
+        const std::int64_t before = is.length - 1;
+        if (is.beside == 0) return g.reshape(rows, {before, channels(), is.sequences});
+        const id t = g.view(rows, {before, channels(), is.sequences}, 0);
+        g[t].nb[2] = g[rows].nb[1], g[t].nb[3] = is.sequences * g[t].nb[2];
+        return t;
+    }
     id kept() {
-        const std::int64_t before = is.length - 1, bytes = 4 * before * channels();
+        const std::int64_t before = is.length - 1, all = before * channels();
         const id last = g.view(joined, {before, channels(), is.sequences}, 4 * is.tokens);
         for (int d = 1; d < 4; ++d) g[last].nb[d] = g[joined].nb[d];
-        const id to = g.view(states, {before * channels() * is.sequences}, bytes * is.kept);
-        const id t = g.node(op::cpy, format::f32, {g[to].ne[0]}, {last, to});
+        const std::int64_t first = g[states].nb[1] * is.kept;
+        const id to = is.beside == 0 ? g.view(states, {all * is.sequences}, first)
+                                     : g.view(states, {before, channels(), is.sequences}, first);
+        if (is.beside > 0) g[to].nb[2] = g[states].nb[1], g[to].nb[3] = is.sequences * g[to].nb[2];
+        const id t = g.node(op::cpy, format::f32, {}, {last, to});
+        for (int d = 0; d < 4; ++d) g[t].ne[d] = g[to].ne[d], g[t].nb[d] = g[to].nb[d];
         g.rename(t, states);
         g.share(t, to);
         return t;
@@ -134,6 +168,97 @@ TEST_CASE("a convolution with its state and the norms of its heads is one launch
     }
 }
 
+TEST_CASE("a convolution of several sequences is one launch", "[plan][convolutions]") {
+    for (const std::int64_t sequences : {2, 3, 4, 8}) {
+        delta_case c({.tokens = 8 / sequences, .sequences = sequences, .states = 10});
+        const plan p = c.planned();
+        REQUIRE(p.steps().size() == 1);
+        CHECK(p.steps()[0].node_count == 9);
+        CHECK(c.covers(p, {c.picked, c.joined, c.keep, c.made, c.value, c.q, c.k}));
+        const heads_args a = heads_of(p);
+        CHECK(a.convolved.sequences == sequences);
+        CHECK(a.convolved.states == 10);
+        CHECK(a.convolved.state_ids == c.g[c.numbers].data);
+        CHECK(a.convolved.state_nb == 4 * 3 * c.channels());
+        CHECK(a.convolved.next_state_nb == 4 * 3 * c.channels());
+        CHECK(a.tokens == sequences * (8 / sequences));
+        CHECK(a.rows == sequences * (2 + 2 + 4));
+        CHECK(a.member[1].first_row == sequences * 2);
+        CHECK(a.member[0].f32_nb2 == 4 * 128 * 2);
+        // A block has whole heads: four warps are two of two sequences, and one of three.
+        CHECK(p.steps()[0].config.blocks == (sequences == 2 ? 4 : 8));
+        CHECK(p.steps()[0].config.threads == (sequences == 8 ? 256 : 128));
+    }
+}
+
+TEST_CASE("sequences may keep their states in any rows, whole ones", "[plan][convolutions]") {
+    for (const std::int64_t kept : {0, 1, 2}) {
+        delta_case c({.sequences = 4, .states = 6, .kept = kept});
+        CHECK(c.covers(c.planned(), {c.picked, c.keep}));
+    }
+    delta_case without({.sequences = 4, .states = 6, .picks = false});
+    const plan p = without.planned();
+    CHECK(heads_of(p).convolved.state_ids == nullptr);
+    CHECK(heads_of(p).convolved.states == 4);
+    delta_case half({.sequences = 2, .states = 6});
+    half.g.share(half.keep, half.states, 4 * 3 * 64);
+    half.g.share(half.g[half.keep].src[1], half.states, 4 * 3 * 64);
+    CHECK(half.left() == reason::overlap);
+}
+
+TEST_CASE("the proof finds faults of launches that convolve several sequences",
+          "[plan][convolutions]") {
+    delta_case c({.tokens = 2, .sequences = 2});
+    const plan made = c.planned();
+    REQUIRE(made.steps().size() == 1);
+    const auto one_sequence = [](plan_faults& p) {  // with the tokens of both
+        heads_args& a = p.heads(0);
+        a.convolved.sequences = 1;
+        a.rows /= 2, p.at(0).config.blocks /= 2;
+        for (head_member& m : a.member) m.first_row /= 2;
+    };
+    const auto in = [](auto f) { return [f](plan_faults& p) { f(p.heads(0).convolved); }; };
+    const std::function<void(plan_faults&)> all[] = {
+        one_sequence,
+        in([](convolution_args& a) { a.state_nb += 64; }),
+        in([](convolution_args& a) { a.state_nb -= 64; }),
+        in([](convolution_args& a) { a.next_state_nb += 64; }),
+        in([](convolution_args& a) { a.state_ids += 1; }),
+        in([](convolution_args& a) { a.state_ids = nullptr; }),
+        in([](convolution_args& a) { a.states -= 1; }),
+        in([](convolution_args& a) { a.state = a.next_state; }),
+        in([](convolution_args& a) { a.x_nb *= 2; })};
+    for (std::size_t i = 0; i < std::size(all); ++i) {
+        CAPTURE(i);
+        plan broken = made;
+        plan_faults inside{broken};
+        all[i](inside);
+        CHECK_FALSE(verify(c.g.view(), broken).state.ok());
+    }
+}
+
+TEST_CASE("states may stand in rows with others", "[plan][convolutions]") {
+    delta_case c({.sequences = 2, .beside = 4096});
+    const plan p = c.planned();
+    REQUIRE(c.covers(p, {c.joined, c.keep, c.made, c.value, c.q, c.k}));
+    CHECK(p.at(c.g.position(c.picked)).step < 0);
+    const heads_args a = heads_of(p);
+    CHECK(a.convolved.state == c.g[c.picked].data);
+    CHECK(a.convolved.state_nb == 4 * (3 * c.channels() + 4096));
+    CHECK(a.convolved.next_state == c.g[c.keep].data);
+    CHECK(a.convolved.next_state_nb == 4 * (3 * c.channels() + 4096));
+    delta_case narrow({.sequences = 2, .beside = 4096});  // states that lie over each other
+    narrow.g[narrow.g[narrow.joined].src[0]].nb[2] = 4 * 3 * 64;
+    CHECK(narrow.left() == reason::convolution_state);
+}
+
+TEST_CASE("a function may name all tokens as those of one sequence", "[plan][convolutions]") {
+    delta_case c({.tokens = 2, .sequences = 2, .flat = true});
+    const plan p = c.planned();
+    CHECK(c.covers(p, {c.joined, c.made, c.q, c.k}));
+    CHECK(heads_of(p).convolved.function == gate_function::silu);
+}
+
 TEST_CASE("a convolution is a launch without what it need not have", "[plan][convolutions]") {
     delta_case bare({.norms = false, .acts = false, .keeps = false});
     plan p = bare.planned();
@@ -150,7 +275,7 @@ TEST_CASE("a convolution is a launch without what it need not have", "[plan][con
     CHECK(heads_of(p).member[0].scale == 1);
     delta_case unpicked({.picks = false});
     p = unpicked.planned();
-    CHECK(heads_of(p).convolved.state_id == nullptr);
+    CHECK(heads_of(p).convolved.state_ids == nullptr);
     delta_case three_taps({.length = 3});
     p = three_taps.planned();
     CHECK(heads_of(p).convolved.length == 3);
@@ -172,7 +297,24 @@ TEST_CASE("a picked state that others read is read where it was gathered", "[pla
     const plan p = c.planned();
     CHECK(p.at(c.g.position(c.picked)).step < 0);
     CHECK(heads_of(p).convolved.state == c.g[c.picked].data);
-    CHECK(heads_of(p).convolved.state_id == nullptr);
+    CHECK(heads_of(p).convolved.state_ids == nullptr);
+}
+
+TEST_CASE("a picked state is read where it was gathered if a state is replaced till then",
+          "[plan][convolutions]") {
+    for (const std::int64_t sequences : {1, 3}) {
+        delta_case c({.sequences = sequences, .states = 6, .copies = true});
+        const plan p = c.planned();
+        CHECK(c.covers(p, {c.joined, c.keep, c.made, c.value, c.q, c.k}));
+        CHECK(p.at(c.g.position(c.picked)).step < 0);
+        CHECK(heads_of(p).convolved.state == c.g[c.picked].data);
+        CHECK(heads_of(p).convolved.states == sequences);
+        c.g.deallocate();
+        const ordering found = optimize(c.g.view());
+        CHECK(std::any_of(found.keep.begin(), found.keep.end(), [&](const keep_alive& k) {
+            return k.tensor == c.g[c.joined].src[0] && k.until >= c.g.position(c.k);
+        }));
+    }
 }
 
 TEST_CASE("a state is replaced where it lies, whichever is read", "[plan][convolutions]") {
@@ -197,7 +339,8 @@ TEST_CASE("a state is replaced where it lies, whichever is read", "[plan][convol
 TEST_CASE("a convolution that no row does stays with the engine, with a reason",
           "[plan][convolutions]") {
     CHECK(delta_case({.tokens = 64}).left() == reason::convolution_tokens);
-    CHECK(delta_case({.tokens = 2, .sequences = 2}).left() == reason::convolution_tokens);
+    CHECK(delta_case({.tokens = 9, .sequences = 2}).left() == reason::convolution_tokens);
+    CHECK(delta_case({.sequences = 9, .states = 10}).left() == reason::no_row);
     CHECK(delta_case({.length = 5}).left() == reason::convolution_taps);
     delta_case written;
     written.g[written.taps].weight = false;
@@ -212,6 +355,11 @@ TEST_CASE("a convolution that no row does stays with the engine, with a reason",
     first.g.share(first.g[first.keep].src[0], first.joined);
     first.g[first.g[first.keep].src[0]].params[0] = 0;
     CHECK(first.left() == reason::convolution_state);
+    delta_case later({.sequences = 2, .states = 8});  // the second sequence's columns lie elsewhere
+    later.g[later.g[later.keep].src[0]].nb[2] /= 2;
+    CHECK(later.left() == reason::convolution_state);
+    delta_case apart({.tokens = 2, .sequences = 2, .between = 1});
+    CHECK(apart.left() == reason::convolution_state);
     delta_case numbered({.ids = format::i64});
     const plan p = numbered.planned();
     CHECK(p.at(numbered.g.position(numbered.picked)).step < 0);

@@ -130,12 +130,12 @@ bool add_in_turn(const graph_view& view, std::int32_t n, std::int32_t w) {
            (t.src[0] == view.nodes[n] || t.src[1] == view.nodes[n]);
 }
 
-/// A convolution replaces one of the states that lie behind each other: whoever writes an element
-/// has read that of the state that it picked.
-bool replaces_one_of(const step& s, const tensor& states, const tensor& written) {
-    const std::uint64_t bytes = static_cast<std::uint64_t>(extent_bytes(written));
+/// A convolution replaces some of the states that lie behind each other: the block that writes an
+/// element has read that of all states that were picked.
+bool replaces_some_of(const step& s, const tensor& states, const tensor& written) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(states.nb[1]);
     return convolves(stages_of(s.what)) && written.kind == op::cpy && contiguous(states) &&
-           contiguous(written) && states.nb[1] == extent_bytes(written) &&
+           contiguous(written) && extent_bytes(written) % states.nb[1] == 0 &&
            (written.offset - states.offset) % bytes == 0;
 }
 
@@ -307,7 +307,8 @@ std::string difference(const graph_view& view, const plan& plan) {
                         if (!plan.at(w).elided && overlap(view.at(t), view.node(w)) &&
                             !((is_row || w == n || add_in_turn(view, n, w)) &&
                               same_elements(view.at(t), view.node(w))) &&
-                            !replaces_one_of(s, view.at(t), view.node(w)) && !read_at_once(plan, s))
+                            !replaces_some_of(s, view.at(t), view.node(w)) &&
+                            !read_at_once(plan, s))
                             return at_node(
                                 w, "its step writes over what another of its threads reads");
                 }

@@ -30,8 +30,7 @@ struct head_member {
     std::int64_t cache_nb = 0;              ///< bytes of cache: row to row
     std::int32_t k = 0;                     ///< elements of a head
     std::int32_t heads = 0;                 ///< heads of a token
-    std::int32_t first_row = 0;             ///< heads of all tokens of the preceding members; of
-                                            ///< one token if they are convolved
+    std::int32_t first_row = 0;             ///< rows of the preceding members, as heads_args::rows
     std::int32_t cache_rows = 0;            ///< rows of the cache
     float eps = 0;                          ///< eps of the norm
     float scale = 1;                        ///< factor of the head, behind the turn
@@ -44,32 +43,36 @@ struct head_member {
                                           ///< convolved
 };
 
-/// The convolution that makes the heads of a launch: for each channel, of the tokens of one
-/// sequence. Element i of head h of a member is channel first_channel + h * k + i; each channel is
-/// of one member.
+/// The convolution that makes the heads of a launch: for each channel, of the tokens of each
+/// sequence. All sequences have equally many; those of the first stand in front. Element i of head
+/// h of a member is channel first_channel + h * k + i; each channel is of one member.
 struct convolution_args {
     const float* x = nullptr;      ///< [channels, tokens], unit element stride
     const float* taps = nullptr;   ///< [length, channels] without gaps, which no kernel writes
                                    ///< (it is read before the grid wait); the last tap is for the
                                    ///< token itself
     const float* bias = nullptr;   ///< [channels], which no kernel writes; null: each is 0
-    const float* state = nullptr;  ///< [length - 1, channels, states] without gaps: the values
-                                   ///< before the first token, the oldest first
-    const std::int32_t* state_id = nullptr;  ///< number of the state that is read; if there is no
-                                             ///< such state its values are NaN; null: 0
-    float* next_state = nullptr;  ///< [length - 1, channels] without gaps, receives the last
-                                  ///< values; may be one of `state`; null: not written
+    const float* state = nullptr;  ///< [length - 1, channels, states], no gaps in a state: the
+                                   ///< values before the first token, the oldest first
+    const std::int32_t* state_ids = nullptr;  ///< [sequences], the number of the state that each
+                                              ///< one reads; if there is no such state its values
+                                              ///< are NaN; null: the sequence's own number
+    float* next_state = nullptr;  ///< [length - 1, channels, sequences], no gaps in a state,
+                                  ///< receives the last values; may be some of `state`, whichever
+                                  ///< are read; null: not written
     float* f32 = nullptr;         ///< [channels, tokens], receives the values before norms; may lie
                                   ///< exactly over x; null: not written
-    std::int64_t x_nb = 0, f32_nb = 0;  ///< bytes from one token to the next
-    std::int32_t channels = 0;          ///< 0: the launch convolves nothing
-    std::int32_t length = 0;            ///< taps of a channel, min_taps to max_taps
-    std::int32_t states = 1;
+    std::int64_t x_nb = 0, f32_nb = 0;             ///< bytes from one token to the next
+    std::int64_t state_nb = 0, next_state_nb = 0;  ///< bytes from one state to the next
+    std::int32_t channels = 0;                     ///< 0: the launch convolves nothing
+    std::int32_t length = 0;                       ///< taps of a channel, min_taps to max_taps
+    std::int32_t states = 1;                       ///< states in memory
+    std::int32_t sequences = 1;                    ///< as many as a block has warps at most
     gate_function function = gate_function::none;  ///< none or silu
 };
 
 /// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
-/// own. If they are convolved, a warp has a head of all tokens.
+/// own. If they are convolved, a warp has a head of all tokens of a sequence.
 struct heads_args {
     const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] if the turn has
                                               ///< sections; null if no member is turned
@@ -77,9 +80,9 @@ struct heads_args {
                                      ///< null: each is 1
     rotation turn;                   ///< the turn of all members that are turned
     std::int32_t members = 0;        ///< values in use, the first ones of `member`
-    std::int32_t tokens = 0;         ///< tokens of each value
-    std::int32_t rows = 0;           ///< heads of all tokens of all members; of one token if they
-                                     ///< are convolved
+    std::int32_t tokens = 0;         ///< tokens of each value, of all sequences
+    std::int32_t rows = 0;           ///< heads of all tokens of all members; of one token of each
+                                     ///< sequence if they are convolved
     head_member member[max_head_members];
     convolution_args convolved;  ///< what makes the heads, if they are not in memory
 };

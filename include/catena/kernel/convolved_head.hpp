@@ -1,8 +1,9 @@
 // The heads that a convolution makes (chain/ops/convolve.hpp): a warp computes a head of all tokens
 // of a sequence, one token after the other, and keeps the last values of its channels in registers.
 //
-// A lane reads the state of its channels before it replaces it, and no other lane does either. So
-// the state may be replaced where it lies.
+// A block has a head of all sequences. Its warps have read the states of these channels before one
+// of them replaces a state, and no other block does either. So states may be replaced where they
+// lie, and a sequence may read the state that another one replaces.
 #pragma once
 
 #include "catena/kernel/held_head.hpp"
@@ -11,6 +12,12 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
+/// Here all warps of a block have read their states, and none has replaced one.
+template <class X>
+CATENA_FN void meet_over_states(X& x, int sequences) {
+    if (sequences > 1) x.sync();
+}
+
 template <class X, row_policy P>
 class convolved_head : held_head<X, P> {
     using base = held_head<X, P>;
@@ -18,8 +25,9 @@ class convolved_head : held_head<X, P> {
     using typename base::quads;
 
   public:
-    CATENA_FN convolved_head(X& x, const heads_args& a, const head_member& m, int head)
-        : base(x, a, m), head_(head), first_(m.first_channel + head * m.k) {}
+    CATENA_FN convolved_head(X& x, const heads_args& a, const head_member& m, int head,
+                             int sequence)
+        : base(x, a, m), head_(head), first_(m.first_channel + head * m.k), sequence_(sequence) {}
 
     CATENA_FN void run() {
         static_assert(min_taps == 3 && max_taps == 4, "one call for each number of taps");
@@ -31,6 +39,7 @@ class convolved_head : held_head<X, P> {
 
   private:
     const int head_, first_;  // the first channel of the head
+    const int sequence_;
 
     /// `Count` neighboring numbers of each channel.
     template <int Count>
@@ -55,10 +64,12 @@ class convolved_head : held_head<X, P> {
         quads bias;
         load_all<Length>(c.taps + Length * first_, taps);
         if (c.bias != nullptr) this->load(c.bias + first_, bias);
+        const int tokens = quotient(a_.tokens, c.sequences);
+        const int first = sequence_ * tokens, end = first + tokens;
         x_.grid_wait();
         load_state<Length - 1>(before);
         CATENA_NO_UNROLL
-        for (int t = 0; t < a_.tokens; ++t) {
+        for (int t = first; t < end; ++t) {
             quads v;
             this->load(row_at(c.x + first_, {c.x_nb, 0, 0}, {t, 0, 0}), v);
             CATENA_UNROLL
@@ -66,6 +77,7 @@ class convolved_head : held_head<X, P> {
             for (int i = 0; i < quad; ++i) v[j][i] = next<Length>(before[j], taps[j], i, v[j][i]);
             finish(t, bias, v);
         }
+        meet_over_states(x_, c.sequences);
         if (c.next_state != nullptr) store_state<Length - 1>(before);
     }
 
@@ -102,10 +114,10 @@ class convolved_head : held_head<X, P> {
     template <int Kept>
     CATENA_FN void load_state(of_channels<Kept>& to) const {
         const convolution_args& c = a_.convolved;
-        const int id = c.state_id == nullptr ? 0 : x_.load(c.state_id);
+        const int id = c.state_ids == nullptr ? sequence_ : x_.load(c.state_ids + sequence_);
         const bool there = id >= 0 && id < c.states;
-        const int all = Kept * c.channels;
-        load_all<Kept>(c.state + distance(there ? id : 0, all) + Kept * first_, to);
+        load_all<Kept>(row_at(c.state + Kept * first_, {c.state_nb, 0, 0}, {there ? id : 0, 0, 0}),
+                       to);
         if (there) return;
         CATENA_UNROLL
         for (int j = 0; j < held; ++j)
@@ -114,7 +126,9 @@ class convolved_head : held_head<X, P> {
 
     template <int Kept>
     CATENA_FN void store_state(const of_channels<Kept>& from) const {
-        float* const row = a_.convolved.next_state + Kept * first_;
+        const convolution_args& c = a_.convolved;
+        float* const row =
+            row_at(c.next_state + Kept * first_, {c.next_state_nb, 0, 0}, {sequence_, 0, 0});
         CATENA_UNROLL
         for (int j = 0; j < held; ++j) CATENA_UNROLL
         for (int q = 0; q < Kept; ++q) {
@@ -124,5 +138,21 @@ class convolved_head : held_head<X, P> {
         }
     }
 };
+
+/// The body of a launch that convolves. A warp without a head comes to the barrier, too.
+template <row_policy P, class X>
+CATENA_FN void convolve_heads(X& x, const heads_args& a) {
+    const int sequences = a.convolved.sequences, rows = rows_of_block(P, sequences);
+    const int row = x.block() * rows + x.warp();
+    const head_member& m = member_with(a, row);
+    if (x.warp() >= rows || row >= a.rows) {
+        x.grid_wait();
+        meet_over_states(x, sequences);
+        return;
+    }
+    const int head = quotient(row - m.first_row, sequences);
+    const int sequence = row - m.first_row - head * sequences;
+    convolved_head<X, P>(x, a, m, head, sequence).run();
+}
 
 }  // namespace CATENA_NAMESPACE::kernel

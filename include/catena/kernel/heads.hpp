@@ -206,23 +206,20 @@ class head_work : held_head<X, P> {
 template <row_computation C, row_policy P>
 inline constexpr bool heads_possible = !objection_to(C, P);
 
-/// The body. Grid: one block per rows_of_block(P) heads. Shared memory as kernel/layout.hpp says.
+/// The body. Grid: one block per rows_of_block(P) rows; if heads are convolved, per
+/// rows_of_block(P, sequences). Shared memory as kernel/layout.hpp says.
 /// `a` follows args.hpp, with k <= head_values(P) of each member; with vector, k is a multiple of 4
 /// and every row of 16 bytes (of a cache of f16, bf16: of 8).
 template <class X, row_policy P, row_computation C>
 CATENA_FN void heads_body(X& x, const heads_args& a) {
     static_assert(heads_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
     x.grid_trigger();
-    const int row = x.block() * rows_of_block(P) + x.warp();
-    int which = 0;
-    CATENA_UNROLL
-    for (int i = 1; i < max_head_members; ++i)
-        if (i < a.members && row >= a.member[i].first_row) which = i;
-    const head_member& m = a.member[which];
-    if (row >= a.rows) return x.grid_wait();
     if constexpr (convolves(C.stages)) {
-        convolved_head<X, P>(x, a, m, row - m.first_row).run();
+        convolve_heads<P>(x, a);
     } else {
+        const int row = x.block() * rows_of_block(P) + x.warp();
+        const head_member& m = member_with(a, row);
+        if (row >= a.rows) return x.grid_wait();
         float* const exchange = x.template shared<float>(rows_of_block(P) * head_values(P));
         head_work<X, P, C>(x, a, m, row - m.first_row, exchange + x.warp() * head_values(P)).run();
     }

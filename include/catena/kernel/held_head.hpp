@@ -10,6 +10,15 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
+/// The member that has a row of the launch.
+CATENA_FN const head_member& member_with(const heads_args& a, int row) {
+    int which = 0;
+    CATENA_UNROLL
+    for (int i = 1; i < max_head_members; ++i)
+        if (i < a.members && row >= a.member[i].first_row) which = i;
+    return a.member[which];
+}
+
 template <class X, row_policy P>
 class held_head {
   protected:

@@ -85,6 +85,12 @@ inline constexpr int most_stages = 8;
 /// Rows of a row skeleton's block: one, or one for each warp.
 CATENA_FN constexpr int rows_of_block(const row_policy& p) { return p.rows > 0 ? p.rows : 1; }
 
+/// Rows of a block that has heads of so many sequences: a warp for each sequence of a head.
+CATENA_FN constexpr int rows_of_block(const row_policy& p, int sequences) {
+    const auto warps = static_cast<unsigned>(rows_of_block(p));
+    return static_cast<int>(warps - warps % static_cast<unsigned>(sequences));
+}
+
 /// Has every thread of a norm read all its operands when it comes to the barrier of its sum, behind
 /// which the first of them writes?
 CATENA_FN constexpr bool reads_before_it_writes(const row_policy& p) {

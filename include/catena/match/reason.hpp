@@ -107,8 +107,7 @@ namespace CATENA_NAMESPACE {
     X(cache_format, "no row stores heads in the format of the cache")                              \
     X(cache_shape, "what it stores is not f32 rows, each for one row of the cache")                \
     X(cache_ids, "its numbers of rows are not i64 or i32 without gaps, one for each row")          \
-    X(convolution_tokens,                                                                          \
-      "it convolves {have} tokens, or several sequences; a row has {need} of one at most")         \
+    X(convolution_tokens, "it convolves {have} tokens of a sequence; a row has {need} at most")    \
     X(convolution_taps, "no row has its taps: {have} for each channel, which must be a weight")    \
     X(convolution_state,                                                                           \
       "what it convolves is no state in front of tokens, which a CPY alone may keep")              \

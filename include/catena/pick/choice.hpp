@@ -32,6 +32,7 @@ namespace CATENA_NAMESPACE {
     X(few_columns, "{have} columns; a matvec serves fewer than {need}")                            \
     X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")                \
     X(slots, "a token has {have} slots; it adds up at most {need}")                                \
+    X(sequences, "{have} sequences, which have a warp each; its blocks have {need}")               \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")             \
     X(order, "its accumulation order is {have}; same_bits needs {need}")                           \

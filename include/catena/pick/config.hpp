@@ -176,7 +176,7 @@ constexpr std::int32_t matrices_of(const product_problem& p) {
 }
 
 constexpr std::int64_t blocks_of(const row& r, const row_problem& p) {
-    const int rows = rows_of_block(r.policy.row());
+    const int rows = rows_of_block(r.policy.row(), static_cast<int>(p.sequences));
     return quotient(p.rows + rows - 1, rows);
 }
 constexpr std::int64_t blocks_of(const row& r, const product_problem& p, std::int32_t band) {

@@ -97,6 +97,7 @@ constexpr rejection row_fits(const row_policy& n, const row_problem& p) {
     if (p.quant_k % block != 0) return no(limit::divisibility, p.quant_k, block);
     const std::int64_t holds = std::int64_t{n.threads / rows_of_block(n)} * n.values;
     if (n.values > 0 && p.k > holds) return no(limit::held_values, p.k, holds);
+    if (p.sequences > rows_of_block(n)) return no(limit::sequences, p.sequences, rows_of_block(n));
     const int aligned = n.vector ? 16 : 4;
     if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
     return {};

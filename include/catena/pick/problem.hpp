@@ -38,9 +38,10 @@ struct row_problem {
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
     /// The results that are added up to x: one of each slot, and that of a shared expert. In a
     /// routing, whose rows are tokens of k experts, those that a token is sent to. In a
-    /// convolution, whose rows are heads of one token, the taps of a channel.
+    /// convolution, whose rows are heads of one token of each sequence, the taps of a channel.
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
+    std::int64_t sequences = 1;  ///< of a convolution
     int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
                          ///< and strides
 };
@@ -48,7 +49,7 @@ struct row_problem {
 constexpr bool operator==(const row_problem& a, const row_problem& b) {
     return a.needs == b.needs && a.sum == b.sum && a.k == b.k && a.rows == b.rows &&
            a.quant_k == b.quant_k && a.slots == b.slots && a.stored == b.stored &&
-           a.alignment == b.alignment;
+           a.sequences == b.sequences && a.alignment == b.alignment;
 }
 constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !(a == b); }
 
@@ -154,11 +155,11 @@ constexpr bool quantizes_inside(const problem& p) {
     return p.kind() == skeleton::matvec && quantizes_inside(p.product().needs);
 }
 
-/// A value is read with its taps and the values before it, of which all but the first are written.
-/// It is written as it is, or normed.
+/// A value is read with the values before it, of which all but the first are written. It is written
+/// as it is, or normed. All sequences have the same taps.
 constexpr std::int64_t bytes_of_convolution(const row_problem& p) {
-    const std::int64_t state = p.slots - 1;
-    return 4 * p.k * p.rows * (1 + p.slots + 2 * state + 1);
+    const std::int64_t state = p.slots - 1, heads = quotient(p.rows, p.sequences);
+    return 4 * p.k * (p.rows * (1 + 2 * state + 1) + heads * p.slots);
 }
 
 /// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm

@@ -39,6 +39,8 @@ constexpr subject subjects[] = {
     {"Mamba2 and attention", mamba_hybrid, true, true},
     {"short convolutions", short_convolutions},
     {"linear attention", linear_attention},
+    {"linear attention of four users", linear_attention_of_users},
+    {"states of Q, K and V in one row", convolutions_of_one_row},
     {"one norm for attention and feed-forward part", one_norm_for_both, false},
     {"two norms of one value", two_norms_of_one, false},
     {"norms behind, and of all heads", norms_behind, false},
@@ -116,6 +118,24 @@ TEST_CASE("Every value of a family's graph is ggml's where launches make their n
             const outcome seen = run_and_judge(w, s, 1, how);
             CHECK((seen.norms_inside > 0) == s.norms_inside);
         }
+}
+
+TEST_CASE("One launch convolves the tokens of all users, whichever states they read",
+          "[ggml][families]") {
+    constexpr subject users = {"linear attention of four users", linear_attention_of_users};
+    weight_store w(1, GGML_TYPE_Q4_K);
+    mode how;
+    how.options.verify = how.optimize = true;
+    for (const int tokens : {1, 4, 8, 32}) {
+        CAPTURE(tokens);
+        CHECK(run_and_judge(w, users, tokens, how).states_picked == 2);  // one in each layer
+    }
+    CHECK(run_and_judge(w, users, 36, how).convolutions == 0);  // nine tokens of each
+    constexpr subject one_row = {"states of Q, K and V in one row", convolutions_of_one_row};
+    for (const int tokens : {1, 4, 16}) {
+        CAPTURE(tokens);
+        CHECK(run_and_judge(w, one_row, tokens, how).convolutions == 6);  // three in each layer
+    }
 }
 
 TEST_CASE("With one token, the launch of a shared expert adds its result to the experts' sum",

@@ -15,6 +15,12 @@ std::size_t bytes(std::int64_t numbers) {
 /// Sequences of equal length, in which the tokens come.
 int sequences(const network& n) { return n.tokens() % 16 == 0 ? 4 : n.tokens() % 2 == 0 ? 2 : 1; }
 
+/// The states of sequences that are there already, without copies to unused places.
+struct known_states {
+    std::string name;
+    std::vector<std::int32_t> ids;
+};
+
 /// What `read` makes of the states of these sequences; another is copied to the place behind.
 ggml_tensor* states_of(network& n, ggml_tensor* all, int count,
                        const std::function<ggml_tensor*(ggml_tensor* ids)>& read) {
@@ -32,18 +38,49 @@ ggml_tensor* states_of(network& n, ggml_tensor* all, int count,
 }
 
 /// x of [channels, tokens, sequences], convolved with what came before; the last are stored.
-ggml_tensor* convolved(network& n, const std::string& layer, ggml_tensor* x, int length) {
+ggml_tensor* convolved(network& n, const std::string& layer, ggml_tensor* x, int length,
+                       const known_states& known = {}) {
     ggml_context* c = n.c();
     const std::int64_t channels = x->ne[0], before = length - 1, count = x->ne[2];
     ggml_tensor* all = n.cache(layer + "conv", GGML_TYPE_F32, before * channels, states);
-    ggml_tensor* old = states_of(n, all, static_cast<int>(count),
-                                 [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); });
+    const auto rows = [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); };
+    ggml_tensor* old = known.ids.empty() ? states_of(n, all, static_cast<int>(count), rows)
+                                         : n.expand(rows(n.ids(known.name, known.ids)));
     old = ggml_reshape_3d(c, old, before, channels, count);
     ggml_tensor* row = ggml_concat(c, old, ggml_transpose(c, x), 0);
     ggml_tensor* last = ggml_view_3d(c, row, before, channels, count, row->nb[1], row->nb[2],
                                      static_cast<std::size_t>(x->ne[1]) * row->nb[0]);
     n.expand(ggml_cpy(c, last, ggml_view_1d(c, all, before * channels * count, 0)));
     return ggml_ssm_conv(c, row, n.of().numbers(layer + "conv1d", {length, channels}, 0, 0.5f));
+}
+
+/// Q, K and V of Kimi Linear, each convolved by itself; a row of the cache has the states of all.
+ggml_tensor* layer_of_one_row(network& n, const std::string& layer, ggml_tensor* x) {
+    ggml_context* c = n.c();
+    constexpr std::int64_t channels = inner / 2, before = kernel - 1, size = before * channels;
+    const std::int64_t count = n.tokens() % 4 == 0 ? 4 : sequences(n), tokens = n.tokens() / count;
+    ggml_tensor* all = n.cache(layer + "conv", GGML_TYPE_F32, 3 * size, states);
+    ggml_tensor* old = states_of(n, all, static_cast<int>(count),
+                                 [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); });
+    ggml_tensor* product = nullptr;
+    for (const char* name : {"q", "k", "v"}) {
+        const std::size_t first = bytes(size) * (name[0] == 'q' ? 0 : name[0] == 'k' ? 1 : 2);
+        const auto own = [&](ggml_tensor* rows) {
+            return ggml_view_3d(c, rows, before, channels, count, bytes(before), rows->nb[1],
+                                first);
+        };
+        ggml_tensor* of =
+            ggml_reshape_3d(c, n.matmul(layer + name, x, channels), channels, tokens, count);
+        ggml_tensor* row = ggml_concat(c, own(old), ggml_transpose(c, of), 0);
+        ggml_tensor* last =
+            ggml_view_3d(c, row, before, channels, count, row->nb[1], row->nb[2], bytes(tokens));
+        n.expand(ggml_cpy(c, last, own(all)));
+        ggml_tensor* taps = n.of().numbers(layer + name + "_conv", {kernel, channels}, 0, 0.5f);
+        ggml_tensor* made = ggml_ssm_conv(c, row, taps);
+        made = ggml_silu(c, ggml_reshape_2d(c, made, channels, n.token_count()));
+        product = product == nullptr ? made : ggml_mul(c, product, made);
+    }
+    return n.matmul(layer + "out", product, hidden);
 }
 
 /// The scan, whose states are stored: [size of x, without the states].
@@ -133,14 +170,15 @@ ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x) 
 }
 
 /// Linear attention of Qwen3-Next and Kimi Linear: Q, K and V are convolved together, Q and K are
-/// normed, and a gated delta net keeps a matrix for each head of V. Few tokens are of one sequence.
-ggml_tensor* delta_layer(network& n, const std::string& layer, ggml_tensor* x) {
+/// normed, and a gated delta net keeps a matrix for each head of V.
+ggml_tensor* delta_layer(network& n, const std::string& layer, ggml_tensor* x, std::int64_t count,
+                         const known_states& known = {}) {
     ggml_context* c = n.c();
     constexpr int size = 64, of_keys = 2, of_values = 4, keys = size * of_keys;
     constexpr int mixed = 2 * keys + size * of_values;
-    const std::int64_t count = n.tokens() <= 4 ? 1 : sequences(n), tokens = n.tokens() / count;
+    const std::int64_t tokens = n.tokens() / count;
     ggml_tensor* all = ggml_reshape_3d(c, n.matmul(layer + "qkv", x, mixed), mixed, tokens, count);
-    all = ggml_silu(c, convolved(n, layer, all, kernel));
+    all = ggml_silu(c, convolved(n, layer, all, kernel, known));
     const auto part = [&](int number, int first) {
         return ggml_view_4d(c, all, size, number, tokens, count, bytes(size), all->nb[1],
                             all->nb[2], bytes(first));
@@ -176,10 +214,37 @@ ggml_tensor* delta_layer(network& n, const std::string& layer, ggml_tensor* x) {
 }  // namespace
 
 void linear_attention(network& n) {
+    const int count = n.tokens() <= 4 ? 1 : sequences(n);
     ggml_tensor* x = n.embeddings();
     for (int i = 0; i < 2; ++i) {
         const std::string layer = layer_name(i);
-        x = ggml_add(n.c(), x, delta_layer(n, layer, n.rms_norm(x, layer + "attn_norm")));
+        x = ggml_add(n.c(), x, delta_layer(n, layer, n.rms_norm(x, layer + "attn_norm"), count));
+        x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+    }
+    n.logits(x);
+}
+
+void convolutions_of_one_row(network& n) {
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        x = ggml_add(n.c(), x, layer_of_one_row(n, layer, n.rms_norm(x, layer + "attn_norm")));
+        x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+    }
+    n.logits(x);
+}
+
+void linear_attention_of_users(network& n) {
+    // Each sequence reads the state that another one replaces; several read one state.
+    const known_states known[] = {{"swapped", {1, 0, 3, 2}}, {"shared", {2, 2, 5, 0}}};
+    const int count = n.tokens() % 4 == 0 ? 4 : 1;
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        known_states own = known[i];
+        own.ids.resize(static_cast<std::size_t>(count));
+        ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
+        x = ggml_add(n.c(), x, delta_layer(n, layer, normed, count, own));
         x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
     }
     n.logits(x);

@@ -46,6 +46,7 @@ step_result checker::run_convolution(int step, const heads_args& a) {
     const convolution_args& c = a.convolved;
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
     const std::int64_t kept = std::int64_t{c.length - 1} * c.channels;
+    const std::int32_t tokens = a.tokens / c.sequences;
     const auto write = [&](const float* to, std::uint64_t own, std::int64_t count, float spread) {
         write_values(on_, const_cast<float*>(to), seeded(own, count, 0, spread));
     };
@@ -54,20 +55,28 @@ step_result checker::run_convolution(int step, const heads_args& a) {
     write(c.taps, random_bits(asked_.seed, where_.key(c.taps)), c.length * c.channels, 0.5f);
     if (c.bias != nullptr)
         write(c.bias, random_bits(asked_.seed, where_.key(c.bias)), c.channels, 0.1f);
-    const std::int32_t id = c.state_id == nullptr ? 0 : c.states - 1;
-    write(c.state + id * kept, random_bits(key, 1u << 16), kept, 1);
-    if (c.state_id != nullptr)
-        on_.write(const_cast<std::int32_t*>(c.state_id), std::as_bytes(std::span(&id, 1)));
+    std::vector<std::int32_t> ids;  // the last states first: others than those that are replaced
+    for (std::int32_t s = 0; s < c.sequences; ++s)
+        ids.push_back(c.state_ids == nullptr ? s : c.states - 1 - s % c.states);
+    if (c.state_ids != nullptr)
+        on_.write(const_cast<std::int32_t*>(c.state_ids), std::as_bytes(std::span(ids)));
+    for (const std::int32_t id : ids)
+        write(c.state + id * c.state_nb / 4, random_bits(key, (1u << 16) + unsigned(id)), kept, 1);
 
     chain::inputs in;
-    in.k = c.channels, in.rows = a.tokens;
-    in.x = rows_of(on_, c.x, c.channels, a.tokens, c.x_nb);
+    in.k = c.channels, in.rows = tokens;
     in.taps = rows_of(on_, c.taps, c.length * std::int64_t{c.channels}, 1, 0);
-    in.state = rows_of(on_, c.state + id * kept, kept, 1, 0);
     if (c.bias != nullptr) in[operand::bias] = rows_of(on_, c.bias, c.channels, 1, 0);
     in.gated_by.function = c.function;
-    const chain::outputs all =
-        reference(chain::lower("convolved", chain::convolve | chain::emit<format::f32>), in);
+    chain::outputs all;
+    for (std::int32_t s = 0; s < c.sequences; ++s) {
+        in.x = rows_of(on_, c.x + s * tokens * c.x_nb / 4, c.channels, tokens, c.x_nb);
+        in.state = rows_of(on_, c.state + ids[std::size_t(s)] * c.state_nb / 4, kept, 1, 0);
+        const chain::outputs one =
+            reference(chain::lower("convolved", chain::convolve | chain::emit<format::f32>), in);
+        all.sum.insert(all.sum.end(), one.sum.begin(), one.sum.end());
+        all.state.insert(all.state.end(), one.state.begin(), one.state.end());
+    }
 
     step_result result;
     result.fault = launch(step, {});
@@ -77,8 +86,8 @@ step_result checker::run_convolution(int step, const heads_args& a) {
         result.comparisons.push_back(
             compared("f32", rows_of(on_, c.f32, c.channels, a.tokens, c.f32_nb), all.sum));
     if (c.next_state != nullptr)
-        result.comparisons.push_back(
-            compared("state", rows_of(on_, c.next_state, kept, 1, 0), all.state));
+        result.comparisons.push_back(compared(
+            "states", rows_of(on_, c.next_state, kept, c.sequences, c.next_state_nb), all.state));
     for (int i = 0; i < a.members; ++i) {
         const head_member& m = a.member[i];
         if (m.f32 == nullptr) continue;

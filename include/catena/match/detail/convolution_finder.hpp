@@ -72,13 +72,12 @@ class convolution_finder {
         const tensor& t = view_.node(node);
         const tensor& taps = view_.at(t.src[1]);
         c.taps = t.src[1];
-        c.channels = t.ne[0], c.tokens = t.ne[1], c.length = taps.ne[0];
-        if (t.ne[2] != 1 || t.ne[3] != 1 || c.tokens > max_tokens)
-            return {node, reason::convolution_tokens, c.tokens * t.ne[2], max_tokens};
+        c.channels = t.ne[0], c.tokens = t.ne[1], c.sequences = t.ne[2], c.length = taps.ne[0];
+        if (c.tokens > max_tokens) return {node, reason::convolution_tokens, c.tokens, max_tokens};
         const bool fits = c.length >= min_taps && c.length <= max_taps && g_.constant(c.taps) &&
                           floats(c.taps) && contiguous(taps) &&
                           elements(taps) == c.length * c.channels && contiguous(t) &&
-                          c.channels <= max_channels;
+                          t.ne[3] == 1 && c.channels <= max_channels;
         if (!fits) return {node, reason::convolution_taps, c.length};
         c.join = g_.position(t.src[0]);
         if (c.join < 0 || g_.kind(c.join) != op::concat || !joins(c))
@@ -86,46 +85,69 @@ class convolution_finder {
         return {};
     }
 
-    /// Rewrite CONCAT(state, TRANSPOSE(x)) to x behind the state, and CPY(VIEW(v), next_state) to
-    /// a store of the state. Nobody else may read v.
+    /// Rewrite CONCAT(state, TRANSPOSE(x)) to x behind the states of the sequences, and
+    /// CPY(VIEW(v), next_state) to a store of these states. Nobody else may read v.
     bool joins(convolution& c) const {
         const tensor& t = view_.node(c.join);
         const std::int64_t kept = c.length - 1;
         const auto shaped = [&](const tensor& of, std::int64_t columns) {
-            return of.ne[0] == columns && of.ne[1] == c.channels && of.ne[2] == 1 && of.ne[3] == 1;
+            return of.ne[0] == columns && of.ne[1] == c.channels && of.ne[2] == c.sequences &&
+                   of.ne[3] == 1;
         };
         if (node_fits(g_, c.join, 2).found() || t.params[0] != 0) return false;
         const tensor& state = view_.at(t.src[0]);
         const tensor& x = view_.at(t.src[1]);
         const bool fits = shaped(t, kept + c.tokens) && shaped(state, kept) &&
-                          shaped(x, c.tokens) && contiguous(t) && contiguous(state) &&
-                          floats(t.src[0]) && x.type == format::f32 && x.reachable &&
-                          words_aligned(x) && (c.channels == 1 || x.nb[1] == 4);
-        if (!fits) return false;
+                          shaped(x, c.tokens) && contiguous(t) && floats(t.src[0]) &&
+                          x.type == format::f32 && x.reachable && words_aligned(x) &&
+                          (c.channels == 1 || x.nb[1] == 4) &&
+                          (c.sequences == 1 || x.nb[2] == c.tokens * x.nb[0]);
+        c.state_nb = state_distance(c, state);
+        if (!fits || c.state_nb < 0) return false;
         c.x = t.src[1];
         c.state = t.src[0];
+        c.states = c.sequences;
         picked(c);
         return kept_behind(c);
     }
 
-    /// Rewrite GET_ROWS(states, id) to the number of the state.
+    /// The bytes from one sequence's state to the next; -1: there are gaps in a state.
+    std::int64_t state_distance(const convolution& c, const tensor& t) const {
+        const std::int64_t kept = c.length - 1, bytes = 4 * c.state_size();
+        if (contiguous(t)) return bytes;
+        const bool rows = t.ne[0] == kept && t.ne[1] == c.channels && t.ne[2] == c.sequences &&
+                          t.nb[0] == 4 && t.nb[1] == 4 * kept && t.nb[2] >= bytes;
+        return rows ? t.nb[2] : -1;
+    }
+
+    /// Rewrite GET_ROWS(states, ids) to the numbers of the states.
     void picked(convolution& c) const {
         const std::int32_t pick = g_.position(g_.root(c.state));
         if (pick < 0 || g_.kind(pick) != op::get_rows || node_fits(g_, pick, 2).found()) return;
         const tensor& t = view_.node(pick);
         const tensor& all = view_.at(t.src[0]);
-        const tensor& id = view_.at(t.src[1]);
-        const std::int64_t values = (c.length - 1) * c.channels;
+        const tensor& ids = view_.at(t.src[1]);
+        const std::int64_t values = c.state_size();
         const bool fits = g_.only_reader(view_.nodes[pick]).node == c.join && t.ne[0] == values &&
-                          elements(t) == values && floats(t.src[0]) && contiguous(all) &&
-                          all.ne[0] == values && all.ne[2] == 1 && all.ne[3] == 1 &&
-                          all.ne[1] <= max_channels && id.type == format::i32 && id.reachable &&
-                          elements(id) == 1 && words_aligned(id);
-        if (!fits) return;
+                          elements(t) == values * c.sequences && contiguous(view_.at(c.state)) &&
+                          floats(t.src[0]) && contiguous(all) && all.ne[0] == values &&
+                          all.ne[2] == 1 && all.ne[3] == 1 && all.ne[1] <= max_channels &&
+                          ids.type == format::i32 && ids.reachable && contiguous(ids) &&
+                          elements(ids) == c.sequences && words_aligned(ids);
+        if (!fits || written_between(t.src[0], pick, c.join)) return;
         c.pick = pick;
         c.state = t.src[0];
-        c.state_id = t.src[1];
+        c.state_ids = t.src[1];
         c.states = all.ne[1];
+    }
+
+    /// Does a node between two others write into a tensor? So states are copied to unused places.
+    bool written_between(std::int32_t tensor, std::int32_t first, std::int32_t end) const {
+        for (std::int32_t n = first + 1; n < end; ++n)
+            if (!launches_nothing(g_.kind(n)) && elements(view_.node(n)) != 0 &&
+                g_.root(view_.nodes[n]) == g_.root(tensor))
+                return true;
+        return false;
     }
 
     /// Do only the SSM_CONV and a CPY of the last values read what was joined?
@@ -140,17 +162,20 @@ class convolution_finder {
         }
         return true;
     }
-    bool keeps(const convolution& c, std::int32_t node) const {
+    bool keeps(convolution& c, std::int32_t node) const {
         const tensor& to = view_.node(node);
         const tensor& last = view_.at(to.src[0]);
         const tensor& joined = view_.node(c.join);
         const std::int64_t kept = c.length - 1;
         const bool whole = last.type == format::f32 && last.ne[0] == kept &&
-                           last.ne[1] == c.channels && last.ne[2] == 1 && last.ne[3] == 1 &&
-                           last.nb[0] == 4 && last.nb[1] == joined.nb[1] &&
+                           last.ne[1] == c.channels && last.ne[2] == c.sequences &&
+                           last.ne[3] == 1 && last.nb[0] == 4 && last.nb[1] == joined.nb[1] &&
+                           (c.sequences == 1 || last.nb[2] == joined.nb[2]) &&
                            offset_in(to.src[0], view_.nodes[c.join]) == 4 * c.tokens;
+        c.next_state_nb = state_distance(c, to);
         return whole && (to.flags & flag_compute) != 0 && to.type == format::f32 && to.reachable &&
-               contiguous(to) && words_aligned(to) && elements(to) == kept * c.channels;
+               c.next_state_nb >= 0 && words_aligned(to) &&
+               elements(to) == c.state_size() * c.sequences;
     }
 
     /// The bytes from the first of a value to the first of a name, as the VIEWs between them say;
@@ -198,7 +223,8 @@ class convolution_finder {
                elements(view_.at(bias)) == c.channels;
     }
     bool same_elements(const convolution& c, const tensor& t) const {
-        return contiguous(t) && same_shape(t, view_.node(c.convolve));
+        return contiguous(t) && t.ne[0] == c.channels &&
+               elements(t) == elements(view_.node(c.convolve));
     }
 
     /// The norms of heads that read the value; all others read it where it is written.
@@ -235,25 +261,32 @@ class convolution_finder {
         if (node_fits(g_, node, 1).found() || !finite_from_zero(t.params[0])) return false;
         const tensor& x = view_.at(t.src[0]);
         const std::int64_t offset = offset_in(t.src[0], view_.nodes[by.made_by()]);
-        const bool heads = same_shape(x, t) && x.ne[2] == by.tokens && x.ne[3] == 1 &&
-                           floats(t.src[0]) && floats(view_.nodes[node]) && x.ne[0] <= max_head &&
+        const bool heads = same_shape(x, t) && x.ne[2] * x.ne[3] == by.all_tokens() &&
+                           floats(t.src[0]) && even_tokens(node) && x.ne[0] <= max_head &&
                            (x.ne[1] == 1 || x.nb[1] == 4 * x.ne[0]) &&
-                           (x.ne[2] == 1 || x.nb[2] == 4 * by.channels) && offset >= 0 &&
+                           (x.ne[2] == 1 || x.nb[2] == 4 * by.channels) &&
+                           (x.ne[3] == 1 || x.nb[3] == 4 * by.channels * x.ne[2]) && offset >= 0 &&
                            offset % 4 == 0 && offset / 4 + x.ne[0] * x.ne[1] <= by.channels;
         if (!heads) return false;
         h.norm = node;
         h.eps = float_of(t.params[0]);
-        h.k = x.ne[0], h.count = x.ne[1], h.tokens = by.tokens;
+        h.k = x.ne[0], h.count = x.ne[1], h.tokens = by.all_tokens();
         h.first_channel = offset / 4;
         h.written = true;
         const std::int32_t scale = g_.only_reader(view_.nodes[node]).node;
         if (scale < 0 || engine_fuses(g_, scale)) return true;
         const bool whole = view_.node(scale).src[0] == view_.nodes[node];
-        if (!whole || !floats(view_.nodes[scale])) return true;
+        if (!whole || !even_tokens(scale)) return true;
         if (const std::optional<float> c = scale_at(g_, scale)) h.scaled = scale, h.scale = *c;
         return true;
     }
     static constexpr std::int64_t max_head = 256;
+
+    /// Are a node's results rows of floats, and all tokens of all sequences equally far apart?
+    bool even_tokens(std::int32_t node) const {
+        const tensor& t = view_.node(node);
+        return floats(view_.nodes[node]) && (t.ne[3] == 1 || t.nb[3] == t.ne[2] * t.nb[2]);
+    }
 
     /// Adds the channels that no norm reads, cut into heads of any length.
     static void fill_gaps(convolved_values& out) {
@@ -264,7 +297,7 @@ class convolution_finder {
             head_chain h;
             for (const std::int64_t k : {128, 64, 32, 4, 1})
                 if (h.k == 0 && (end - next) % k == 0) h.k = k;
-            h.count = (end - next) / h.k, h.tokens = out.by.tokens;
+            h.count = (end - next) / h.k, h.tokens = out.by.all_tokens();
             h.first_channel = next;
             all.push_back(h);
         };

@@ -25,18 +25,22 @@ inline bool operator==(const head_turn& a, const head_turn& b) {
            rotation_of(a.numbers) == rotation_of(b.numbers);
 }
 
-/// The convolution that makes the heads of a launch, of the tokens of one sequence. The nodes are
+/// The convolution that makes the heads of a launch, of the tokens of each sequence. The nodes are
 /// at most GET_ROWS, CONCAT, CPY, SSM_CONV, ADD and UNARY, given by their positions; -1: there is
 /// none.
 struct convolution {
-    std::int32_t x = no_tensor;      ///< [channels, tokens], in whatever order its strides say
-    std::int32_t state = no_tensor;  ///< the states, of which the id picks one
-    std::int32_t state_id = no_tensor, taps = no_tensor, bias = no_tensor;
-    std::int64_t channels = 0, tokens = 0, length = 0, states = 1;
+    std::int32_t x = no_tensor;  ///< [channels, tokens, sequences], in whatever order its strides
+                                 ///< say
+    std::int32_t state = no_tensor;  ///< the states, of which the ids pick one for each sequence
+    std::int32_t state_ids = no_tensor, taps = no_tensor, bias = no_tensor;
+    std::int64_t channels = 0, tokens = 0, sequences = 0, length = 0, states = 0;
+    std::int64_t state_nb = 0, next_state_nb = 0;  ///< bytes from one state to the next
     std::int32_t pick = -1, join = -1, keep = -1, convolve = -1, add = -1, act = -1;
     bool written = false;  ///< others than norms of heads read the value
 
     bool found() const { return convolve >= 0; }
+    std::int64_t all_tokens() const { return tokens * sequences; }
+    std::int64_t state_size() const { return (length - 1) * channels; }
     /// The node whose result the value is.
     std::int32_t made_by() const { return act >= 0 ? act : add >= 0 ? add : convolve; }
 

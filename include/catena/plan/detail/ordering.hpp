@@ -260,7 +260,7 @@ void keep_convolutions(const graph_index& g, const Keep& keep) {
         const auto behind = [&last](std::int32_t n) { last = std::max(last, n); };
         found.by.each_node(behind);
         for (const head_chain& h : found.values) h.each_node(behind);
-        for (const std::int32_t t : {found.by.x, found.by.state, found.by.state_id}) keep(t, last);
+        for (const std::int32_t t : {found.by.x, found.by.state, found.by.state_ids}) keep(t, last);
     }
 }
 

@@ -44,7 +44,9 @@ inline int alignment_of(const graph_view& view, const convolution& c) {
         if (t != no_tensor) bits |= static_cast<std::uint64_t>(base_alignment(view.at(t)));
     for (const std::int32_t n : {c.keep, c.written ? c.made_by() : -1})
         if (n >= 0) bits |= static_cast<std::uint64_t>(base_alignment(view.node(n)));
-    if (c.tokens > 1) bits |= static_cast<std::uint64_t>(view.at(c.x).nb[0]);
+    if (c.all_tokens() > 1) bits |= static_cast<std::uint64_t>(view.at(c.x).nb[0]);
+    if (c.states > 1) bits |= static_cast<std::uint64_t>(c.state_nb);
+    if (c.sequences > 1) bits |= static_cast<std::uint64_t>(c.next_state_nb);
     return static_cast<int>(bits & (~bits + 1));
 }
 
@@ -56,11 +58,12 @@ inline row_problem problem_of(const graph_view& view, const std::vector<head_cha
         p.needs.stages = stage_set::of(stage_kind::convolve);
         p.needs.emits = format_set::of(format::f32);
         p.slots = by.length;
+        p.sequences = by.sequences;
         p.sum = by.written;
         p.alignment = alignment_of(view, by);
     }
     for (const head_chain& h : all) {
-        const std::int64_t rows = by.found() ? h.count : h.count * h.tokens;
+        const std::int64_t rows = h.count * (by.found() ? by.sequences : h.tokens);
         stage_set& stages = p.needs.stages;
         if (h.norm >= 0) stages = stages | stage_kind::rms_norm;
         if (h.mul >= 0) stages = stages | stage_kind::mul_weight;
@@ -86,7 +89,8 @@ inline convolution_args convolution_arguments(const graph_view& view, const conv
     a.taps = at.floats(by.taps);
     a.bias = at.floats(by.bias);
     a.state = at.floats(by.state);
-    a.state_id = reinterpret_cast<const std::int32_t*>(at.of(by.state_id));
+    a.state_ids = reinterpret_cast<const std::int32_t*>(at.of(by.state_ids));
+    a.state_nb = by.state_nb, a.next_state_nb = by.next_state_nb;
     if (by.keep >= 0) a.next_state = at.floats(view.nodes[by.keep]);
     if (by.written) {
         a.f32 = at.floats(view.nodes[by.made_by()]);
@@ -95,6 +99,7 @@ inline convolution_args convolution_arguments(const graph_view& view, const conv
     a.channels = static_cast<std::int32_t>(by.channels);
     a.length = static_cast<std::int32_t>(by.length);
     a.states = static_cast<std::int32_t>(by.states);
+    a.sequences = static_cast<std::int32_t>(by.sequences);
     if (by.act >= 0) a.function = gate_function::silu;
     return a;
 }
@@ -112,7 +117,7 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
         m.k = static_cast<std::int32_t>(h.k);
         m.heads = static_cast<std::int32_t>(h.count);
         m.first_row = a.rows;
-        a.rows += by.found() ? m.heads : m.heads * a.tokens;
+        a.rows += m.heads * (by.found() ? a.convolved.sequences : a.tokens);
         m.normed = h.norm >= 0;
         m.weight = at.floats(h.weight);
         m.eps = h.eps;
@@ -140,8 +145,8 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
     return a;
 }
 
-/// Lets a step cover the nodes of a convolution. The warp that reads elements of a state is the one
-/// that replaces them, whichever state that is. A CPY reads nothing of where it writes.
+/// Lets a step cover the nodes of a convolution. The block that reads channels of states is the one
+/// that replaces them, whichever states these are. A CPY reads nothing of where it writes.
 inline void cover_convolution(const graph_index& g, const convolution& by, trial_step& trial) {
     std::vector<std::int32_t> before;
     by.each_node([&](std::int32_t n) {
@@ -151,7 +156,7 @@ inline void cover_convolution(const graph_index& g, const convolution& by, trial
         if (n == by.keep) c.elided = false, c.internal |= 1u << 1;
         if (n == by.made_by()) c.elided = !by.written;
         if (by.keep >= 0 && n == (by.pick >= 0 ? by.pick : by.join))
-            c.by_part = 1u << 0, c.into = g.view.nodes[by.keep];
+            c.by_part = 1u << 0, c.part_bytes = 4 * by.state_size(), c.into = g.view.nodes[by.keep];
         trial.nodes.push_back(c);
         before.push_back(n);
     });

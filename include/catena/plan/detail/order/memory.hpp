@@ -61,14 +61,14 @@ inline bool same_place(const tensor& a, const tensor& b) {
     return true;
 }
 
-/// Is `a` one of the parts as large as itself of which `b` consists, without gaps?
-inline bool one_part(const tensor& a, const tensor& b) {
+/// Does `a`, parts of so many bytes without gaps, begin where one of those of `b` does?
+inline bool whole_parts(const tensor& a, const tensor& b, std::int64_t part_bytes) {
     const auto at = [](const tensor& t) {
         return t.data != nullptr ? reinterpret_cast<std::uintptr_t>(t.data) : t.offset;
     };
     const bool placed =
         (a.buffer != no_buffer && a.buffer == b.buffer) || (a.data != nullptr && b.data != nullptr);
-    const auto bytes = static_cast<std::uint64_t>(extent_bytes(a));
+    const auto bytes = static_cast<std::uint64_t>(part_bytes);
     const auto all = static_cast<std::uint64_t>(extent_bytes(b));
     const std::uint64_t before = at(a) - at(b);  // wraps where a lies below
     return placed && contiguous(a) && contiguous(b) && all % bytes == 0 && before % bytes == 0 &&

@@ -21,8 +21,9 @@ struct covered_node {
     std::uint32_t by_element = 0;   ///< bit s: the thread that reads an element of source s is the
                                     ///< one that writes it, later
     std::int32_t into = no_tensor;  ///< the result that has these elements, or parts
-    std::uint32_t by_part = 0;  ///< by_element, if one of the parts of source s is written, each
-                                ///< of which its threads deal with alike
+    std::uint32_t by_part = 0;      ///< by_element, if whole parts of source s are written, each of
+                                    ///< which the threads deal with alike
+    std::int64_t part_bytes = 0;
 };
 
 /// A step that is being tried.
@@ -301,9 +302,9 @@ class schedule {
             const bool alone = (reader.of.by_element >> r.slot & 1u) != 0 &&
                                (m.row || itself || writer.written == reader.of.into) &&
                                same_place(g_.view.at(writer.written), g_.view.at(r.tensor));
-            const bool part = (reader.of.by_part >> r.slot & 1u) != 0 &&
-                              writer.written == reader.of.into &&
-                              one_part(g_.view.at(writer.written), g_.view.at(r.tensor));
+            const bool part =
+                (reader.of.by_part >> r.slot & 1u) != 0 && writer.written == reader.of.into &&
+                whole_parts(g_.view.at(writer.written), g_.view.at(r.tensor), reader.of.part_bytes);
             if (!alone && !part && !m.at_once) return true;
         }
         return false;

@@ -18,22 +18,25 @@ class convolution_launch : public routing_launch {
     void convolve(const row& r, const heads_args& a) {
         const convolution_args& c = a.convolved;
         const std::uint64_t to = r.policy.row().vector ? 16 : 4;
-        const std::int64_t kept = c.length - 1, channels = c.channels, tokens = a.tokens;
+        const std::int64_t channels = c.channels, tokens = a.tokens;
+        const convolved_shape n{c.length, quotient(tokens, c.sequences), channels, c.sequences};
         aligned(address_of(c.x), to, "the tokens");
         if (tokens > 1) aligned(static_cast<std::uint64_t>(c.x_nb), to, "the tokens");
         region columns(address_of(c.x), 4);
-        columns.add(tokens, c.x_nb);
+        columns.add(n.tokens, c.x_nb);
         columns.add(channels, 4);
+        columns.add(n.sequences, n.tokens * c.x_nb);
         const value x = read_at(columns, "the tokens", true);
-        const value all = joined(state(c, to), x, kept, tokens, channels);
+        const value all = joined(states(c, to), x, n);
         const value taps = constant(c.taps, c.length * channels, to, "the taps");
-        value v = convolved(all, taps, c.length, tokens, channels);
+        value v = convolved(all, taps, n);
         if (c.bias != nullptr)
             v = plus(v, of_rows(constant(c.bias, channels, to, "the bias"), channels, tokens));
         v = function_of(c.function, v);
         if (c.next_state != nullptr)
-            write(aligned_rows(c.next_state, to, "the state", kept * channels, 1, 0),
-                  last_of(all, kept, tokens, channels), "the state", 0);
+            write(aligned_rows(c.next_state, to, "the states", n.kept() * channels, n.sequences,
+                               c.next_state_nb),
+                  last_of(all, n), "the states", 0);
         if (c.f32 != nullptr)
             write(aligned_rows(c.f32, to, "the result", channels, tokens, c.f32_nb), v,
                   "the result", 0);
@@ -46,27 +49,30 @@ class convolution_launch : public routing_launch {
         return vector(p, count, to, name);
     }
 
-    /// The state that the number picks. That which is replaced may be one of them: no other element
-    /// is read where the launch writes.
-    value state(const convolution_args& c, std::uint64_t to) {
+    /// The states that the numbers pick. Those that are replaced may be some of them: no other
+    /// element is read where the launch writes.
+    value states(const convolution_args& c, std::uint64_t to) {
         const std::int64_t count = std::int64_t{c.length - 1} * c.channels;
         const auto rows = [&](std::int64_t first, std::int64_t n) {
-            return rows_at(c.state + first * count, count, n, 4 * count);
+            return rows_at(address_of(c.state) + static_cast<std::uint64_t>(first * c.state_nb),
+                           count, n, c.state_nb);
+        };
+        const auto look_at = [&](std::int64_t first, std::int64_t end, bool replaced) {
+            if (first < end) reads.push_back({rows(first, end - first), "the states", replaced});
         };
         aligned(address_of(c.state), to, "the states");
+        if (c.states > 1) aligned(static_cast<std::uint64_t>(c.state_nb), to, "the states");
         const std::int64_t behind =
             static_cast<std::int64_t>(address_of(c.next_state) - address_of(c.state));
-        const bool inside = behind >= 0 && behind / 4 / count < c.states;
-        const std::int64_t replaced = inside ? behind / 4 / count : c.states;
-        if (replaced > 0) reads.push_back({rows(0, replaced), "the states", false});
-        if (inside) reads.push_back({rows(replaced, 1), "the states", true});
-        if (replaced + 1 < c.states)
-            reads.push_back({rows(replaced + 1, c.states - replaced - 1), "the states", false});
+        const std::int64_t first =
+            behind >= 0 ? std::min(behind / c.state_nb, std::int64_t{c.states}) : c.states;
+        const std::int64_t end = std::min(first + c.sequences, std::int64_t{c.states});
+        look_at(0, first, false), look_at(first, end, true), look_at(end, c.states, false);
         const value all = read(rows(0, c.states));
-        if (c.state_id == nullptr) return all;
-        aligned(address_of(c.state_id), 4, "the number of a state");
-        return picked_rows(all, read_at(rows_at(c.state_id, 1, 1, 0), "the number of a state"),
-                           count);
+        if (c.state_ids == nullptr) return all;
+        aligned(address_of(c.state_ids), 4, "the numbers of states");
+        return picked_rows(
+            all, read_at(rows_at(c.state_ids, c.sequences, 1, 0), "the numbers of states"), count);
     }
 
     /// Heads of the convolved value, normed.

@@ -114,7 +114,9 @@ inline fault beyond(const step& s, const row& r, const row_args& a) {
 }
 
 /// A convolution whose channels are those of all values, by a row that convolves; or none.
-inline void limit_convolution(launch_rules& rules, const row_computation& c, const heads_args& a) {
+inline void limit_convolution(launch_rules& rules, const row& r, const heads_args& a) {
+    const row_computation& c = r.computes.row();
+    const row_policy& p = r.policy.row();
     const convolution_args& by = a.convolved;
     const bool convolves_here = by.channels > 0;
     rules.must(convolves_here == convolves(c.stages), "are nothing that its row does", by.channels,
@@ -122,7 +124,13 @@ inline void limit_convolution(launch_rules& rules, const row_computation& c, con
     if (!convolves_here) return;
     rules.must(by.length >= min_taps && by.length <= max_taps, "are not as many as its row has",
                by.length, "taps");
-    rules.must(by.states > 0, "are none", by.states, "states");
+    rules.must(by.sequences > 0 && a.tokens % by.sequences == 0, "do not have equally many tokens",
+               by.sequences, "sequences");
+    rules.at_most(by.sequences, rows_of_block(p), "sequences");
+    rules.must(by.states >= (by.state_ids != nullptr ? 1 : by.sequences), "are not there",
+               by.states, "states");
+    const std::int64_t bytes = std::int64_t{4} * (by.length - 1) * by.channels;
+    rules.must(by.state_nb >= bytes, "lie over each other", by.state_nb, "states");
     rules.must(by.function == gate_function::none || by.function == gate_function::silu,
                "is nothing that its row applies", static_cast<int>(by.function), "its function");
     std::int64_t channels = 0;
@@ -145,13 +153,15 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
     rules.must(a.members >= 1 && a.members <= max_head_members, "are none or too many", a.members,
                "values with heads");
     if (rules.broken) return rules.broken;
-    limit_convolution(rules, c, a);
+    limit_convolution(rules, r, a);
+    if (rules.broken) return rules.broken;
+    const bool convolved = a.convolved.channels > 0;
     std::int64_t rows = 0;
     for (std::int32_t i = 0; i < a.members; ++i) {
         const head_member& m = a.member[i];
         rules.must(m.first_row == rows, "are not behind those of the values before", m.first_row,
                    "heads");
-        rows += std::int64_t{m.heads} * (a.convolved.channels > 0 ? 1 : a.tokens);
+        rows += std::int64_t{m.heads} * (convolved ? a.convolved.sequences : a.tokens);
         rules.must(m.k > 0 && m.heads > 0 && a.tokens > 0, "has no elements", m.k, "a head");
         rules.at_most(m.k, head_values(p), "elements of a head");
         if (p.vector) rules.multiple(m.k, 4, "elements of a head");
@@ -172,7 +182,7 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
         rules.must(m.cache_rows > 0, "has no rows", m.cache_rows, "a cache");
     }
     rules.must(rows == a.rows, "are not those of all values", a.rows, "its heads");
-    const std::int64_t in_block = rows_of_block(p);
+    const std::int64_t in_block = rows_of_block(p, convolved ? a.convolved.sequences : 1);
     rules.must(std::int64_t{s.config.blocks} == (rows + in_block - 1) / in_block,
                "do not have all heads", s.config.blocks, "its blocks");
     return rules.broken;
