@@ -35,6 +35,17 @@ constexpr format common[] = {format::q8_0, format::q4_K, format::q6_K, format::m
 constexpr matvec_policy norm_first = {
     .threads = 512, .rows = 2, .columns = 1, .piece = 1024, .placement = norm_placement::deferred};
 
+/// A warp has four short rows, so that a band is one turn of its warps, and a column is read once
+/// for four. K = 2048 is one piece.
+constexpr matvec_policy norm_of_short_rows = {.threads = 512,
+                                              .rows = 4,
+                                              .columns = 1,
+                                              .piece = 2048,
+                                              .stages = 2,
+                                              .copy = copy_method::bulk,
+                                              .activation = activation_source::shared,
+                                              .placement = norm_placement::deferred};
+
 /// A norm inside a matvec of float weights: each warp makes it in passing, one row a warp, all of a
 /// router's row of 2048 on its way at once. 256 threads, for the block that writes the norm.
 constexpr matvec_policy norm_in_passing = {.threads = 256,
@@ -116,6 +127,20 @@ constexpr matvec_policy long_float_columns = {
 constexpr matvec_policy plain_floats = {
     .threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .product = inner_product::fma};
 
+/// Experts of one token, whose rows are short: eight of a warp share what a result takes. With more
+/// tokens an H100 was faster with two. Columns stay in global memory, since copies of them would
+/// wait for the ring, which is filled when the ids are there.
+constexpr matvec_policy one_token = {.threads = 128,
+                                     .min_blocks = 4,
+                                     .rows = 8,
+                                     .columns = 1,
+                                     .piece = 1024,
+                                     .stages = 2,
+                                     .copy = copy_method::bulk,
+                                     .single_token = true};
+constexpr format of_one_token[] = {format::q4_K, format::q6_K};
+constexpr int usual_slots = 8;
+
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
 struct arch_choice {
     const char* name;
@@ -150,6 +175,15 @@ bool fits_sm(const arch& target, const product_computation& computes, const matv
     const std::int64_t block = shared_bytes(computes, p, k, p.columns, computes.epilogue);
     return block <= target.shared_per_block &&
            p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm;
+}
+
+/// With one stage where two leave no room for the blocks that are promised: a warp has one group of
+/// a token's rows.
+matvec_policy one_token_of(const arch& target, const product_computation& computes) {
+    matvec_policy p = one_token;
+    const std::int64_t block = shared_bytes(computes, p, p.piece, usual_slots, computes.epilogue);
+    if (p.min_blocks * shared_allocated(block, target) > target.shared_per_sm) p.stages = 1;
+    return p;
 }
 
 /// Longer pieces of a row, and fewer of them: what a stage costs beside its products counts once
@@ -256,7 +290,10 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
             return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
         };
         while (shared() > target.shared_per_block) p.threads /= 2;
-        return {p};
+        std::vector<policy> all = {p};
+        p = norm_of_short_rows;
+        if (choice.copy == p.copy && shared() <= target.shared_per_block) all.push_back(p);
+        return all;
     }
     if (computes.activation == format::f32) return float_policies(target, choice, computes);
     std::vector<policy> all;
@@ -270,6 +307,9 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         if (target.cluster_blocks > 1) pairs.cluster = target.cluster_blocks;
     }
     all.push_back(pairs);
+    for (const format f : of_one_token)
+        if (computes.weights == format_set::of(f) && choice.copy == one_token.copy)
+            all.push_back(one_token_of(target, computes));
     all.push_back(fragments_of(target, choice, computes));
     all.push_back(plain_matvec);
     return all;

@@ -210,6 +210,19 @@ TEST_CASE("experts work on one column at a time, up to some tokens", "[constrain
     CHECK(judge(r, p).why == limit::columns);
 }
 
+TEST_CASE("a policy for one token serves its experts, and nothing else", "[constraints]") {
+    matvec_policy how = narrow_matvec;
+    how.single_token = true;
+    product_problem p = matvec_problem(512, {{format::q4_K, 64, 8}}, 4);
+    p.expert = true, p.tokens = 1;
+    CHECK(judge(matvec(how), p).why == limit::none);
+    p.tokens = 2;
+    CHECK(sentence(judge(matvec(how), p)) == "2 columns; it serves at most 1");
+    CHECK(judge(matvec(narrow_matvec), p).why == limit::none);
+    const product_problem dense = matvec_problem(512, {{format::q4_K, 64}});
+    CHECK(judge(matvec(how), dense).why == limit::dense);
+}
+
 TEST_CASE("float weights want an activation of f32, and rows of whole 32", "[constraints]") {
     matvec_policy n = narrow_matvec;
     n.product = inner_product::fma;

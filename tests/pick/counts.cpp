@@ -197,6 +197,21 @@ TEST_CASE("A launch without a head start fills its ring before its columns come"
     CHECK(head_start_behind_us(0.1, a) == 0);
 }
 
+TEST_CASE("With one stage memory and products overlap where a warp goes through one stage alone",
+          "[cost]") {
+    const arch& a = *arch_named("sm_90");
+    const auto us = [&](int stages, int rows) {
+        row r = counted({1000, 1000, 0, 0});
+        r.policy.matvec().stages = stages;
+        const product_problem p = matvec_problem(1024, {{.type = format::q4_K, .rows = rows}});
+        return predicted_us(r, p, a, shape_of_launch(r, p, a, 4), code_alone());
+    };
+    const int once = 132 * 4 * 4;  // a group for each warp
+    CHECK(us(1, once) == us(2, once));
+    const double bytes_us = 8.0 * once * 576 / a.bytes_per_us;
+    CHECK(us(1, 8 * once) - us(2, 8 * once) > 0.5 * bytes_us);
+}
+
 TEST_CASE("Columns that are not there are not multiplied", "[cost]") {
     row r = counted({1000, 2000, 100, 600, 800, 1600});
     r.policy.matvec().columns = 4;

@@ -57,6 +57,8 @@ TEST_CASE("policies that differ have names that differ", "[name]") {
     CHECK(differs(p));
     p = base, p.slices = 4;
     CHECK(differs(p));
+    p = base, p.single_token = true;
+    CHECK(differs(p));
     const auto tile = [](int slices, int cluster, tile_product product) {
         return policy_part(matmul_policy{.slices = slices, .cluster = cluster, .product = product});
     };
@@ -91,7 +93,7 @@ TEST_CASE("a name has the numbers of its skeleton's policies, and no others", "[
         CHECK_FALSE(policy_named(skeleton::matvec, row));
         CHECK_FALSE(policy_named(skeleton::matmul, row));
     }
-    for (const char* number : {"smem", "dp4a", "fma", "passing"}) {
+    for (const char* number : {"smem", "dp4a", "fma", "passing", "single"}) {
         INFO(number);
         const std::string text = std::string("t64_r2_c1_p1024_bulk4_") + number;
         CHECK(policy_named(skeleton::matvec, text).has_value() == (text.find("dp4a") == text.npos));

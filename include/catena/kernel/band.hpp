@@ -38,10 +38,10 @@ template <matvec_policy P>
 inline constexpr bool copies_slots = (P.product == inner_product::fma) &&
                                      (P.activation == activation_source::shared) && combines<P>;
 
-/// Waits for the columns and copies them to shared memory, whole chunks of 16 bytes; padding makes
-/// up the last one. Before the last column of q8_1 are `before` bytes of other slots' columns. The
-/// wait is a branch: ptxas leaves what need not wait in front of a branch, but moves it behind a
-/// plain wait.
+/// Waits for the columns and starts their copies to shared memory, whole chunks of 16 bytes;
+/// padding makes up the last one. Before the last column of q8_1 are `before` bytes of other slots'
+/// columns. The wait is a branch: ptxas leaves what need not wait in front of a branch, but moves
+/// it behind a plain wait.
 template <matvec_policy P, class X, class Stream>
 CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, const matvec_columns& u,
                                 int before, std::byte* to, int column) {
@@ -67,8 +67,13 @@ CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, cons
         }
     }
     stream.commit(0);
-    stream.wait(0);
 }
+
+/// Are columns asked for ahead of the ring? It is filled as late where an expert is found, and its
+/// bytes would be in front of the few of the columns.
+template <matvec_policy P>
+inline constexpr bool columns_first = (P.routes) && (P.activation == activation_source::shared) &&
+                                      (columns_by<P> == copy_method::async);
 
 /// The columns of a band in global memory. If slots are added up, the column of the first slot.
 CATENA_FN matvec_columns columns_of(const matvec_args& a, const matvec_band& b) {
@@ -83,9 +88,19 @@ CATENA_FN int slot_bytes(const matvec_args& a, int column_bytes) {
     return copies_slots<P> ? column_bytes : static_cast<int>(a.x_bytes);
 }
 
+/// Waits until all warps may read the columns.
+template <matvec_policy P, class X, class Columns>
+CATENA_FN void columns_there(X& x, Columns& own_columns) {
+    if constexpr (P.activation == activation_source::shared) {
+        if constexpr (P.placement == norm_placement::producer) own_columns.wait(0);
+        x.sync();
+    }
+    reaches(x, phase::columns);
+}
+
 /// Waits for the columns, and copies or makes them. Returns the place from which all warps read
-/// them. Shared memory for columns and results is requested here, so no copy of weights waits for
-/// that.
+/// them; `columns_first`: when they are there. Shared memory for columns and results is requested
+/// here, so no copy of weights waits for that.
 template <matvec_policy P, class X, class Columns>
 CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
                                   int column_bytes) {
@@ -111,8 +126,7 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
         make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k), weight);
     else if constexpr (shared)
         share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
-    if constexpr (shared) x.sync();
-    reaches(x, phase::columns);
+    if constexpr (!columns_first<P>) columns_there<P>(x, own_columns);
     return to;
 }
 
@@ -166,6 +180,7 @@ class band_product {
         products_.clear();
         if (!a_.weights_early) x_.grid_wait();
         x_at_ = first_of_column();
+        if constexpr (columns_first<P>) bring_columns();
         CATENA_NO_UNROLL
         for (int turn = 1 - P.stages; turn <= 0 || !read_.done(); ++turn) {
             bring(turn > 0);
@@ -283,9 +298,15 @@ class band_product {
         stage_ = next;
     }
 
+    CATENA_FN void bring_columns() {
+        shared_x_ = take_columns<P>(x_, a_, b_, own_columns_, column_bytes_);
+    }
     CATENA_FN void take_the_columns() {
         reaches(x_, phase::filled);
-        shared_x_ = take_columns<P>(x_, a_, b_, own_columns_, column_bytes_);
+        if constexpr (columns_first<P>)
+            columns_there<P>(x_, own_columns_);
+        else
+            bring_columns();
         if constexpr (splits)
             if (!read_.done()) meet_at(stage_);
     }

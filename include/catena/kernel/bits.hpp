@@ -30,6 +30,20 @@ CATENA_FN unsigned bitwise(unsigned a, unsigned b, unsigned c) {
     return out;
 }
 
+/// A constant in a register of its own: read from memory, since else it is made anew for each
+/// instruction that wants it.
+template <unsigned Word>
+CATENA_FN unsigned kept() {
+#if defined(__CUDA_ARCH__)
+    static __device__ constexpr unsigned held = Word;
+    unsigned word;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(&held));
+    return word;
+#else
+    return Word;
+#endif
+}
+
 /// How many bits are set. Of eight signs that is even: of seven its lowest bit is the eighth.
 CATENA_FN unsigned ones_in(unsigned bits) {
 #if defined(__CUDA_ARCH__)

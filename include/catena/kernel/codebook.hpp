@@ -23,20 +23,6 @@ constexpr table16 table16_of(const std::int8_t (&levels)[16]) {
     return t;
 }
 
-/// A constant in a register of its own: read from memory, since else it is made anew for each
-/// permute that wants it.
-template <unsigned Word>
-CATENA_FN unsigned kept() {
-#if defined(__CUDA_ARCH__)
-    static __device__ constexpr unsigned held = Word;
-    unsigned word;
-    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(&held));
-    return word;
-#else
-    return Word;
-#endif
-}
-
 /// The levels of a word's nibbles, in their sequence. A permute chooses among eight bytes; nibbles
 /// 0 .. 7 and 8 .. 15 are looked up apart, and a third permute keeps what their top bits say.
 template <table16 Table, class X>

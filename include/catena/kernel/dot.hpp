@@ -78,6 +78,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
         else
             return excess_of<F>;
     }();
+    static constexpr bool in_place = has_in_place<F>;
     static constexpr int step = warp_values;
     /// With more columns the second dp4a of each word costs more than the sums save.
     static constexpr bool sums = has_summands<F> && P.columns == 1;
@@ -111,6 +112,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
         for (int r = 0; r < P.rows; ++r) {
             if constexpr (sums)
                 form::summands(x, row[r], group, w[r]);
+            else if constexpr (in_place)
+                form::words_in_place(x, row[r], group, w[r][0]);
             else if constexpr (has_transposed<F>)
                 form::transposed_words(x, row[r], group, w[r][0]);
             else if constexpr (has_order<F>)
@@ -118,6 +121,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             else
                 raw_words<F>(x, row[r], group, 0, w[r][0]);
             scales[r] = weights_of<F>(x, row[r], group);
+            if constexpr (in_place)
+                for (real& s : scales[r].scale) s = s * real{form::share_in_place(group)};
         }
         CATENA_UNROLL
         for (int c = 0; c < P.columns; ++c) {
@@ -129,7 +134,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             for (int i = 0; i < group_words; ++i) {
                 q[i] = static_cast<int>(load_as<unsigned>(x, block + 4 + 4 * i));
                 int& t = total[i / words_of_part];
-                if constexpr (form::mins || excess != 0) t = x.dp4a(0x01010101, q[i], t);
+                if constexpr (form::mins || in_place || excess != 0)
+                    t = x.dp4a(0x01010101, q[i], t);
             }
             if constexpr (sums) {
                 CATENA_UNROLL
@@ -157,6 +163,9 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                     int& t = dot[i / words_of_part];
                     for (const auto& summand : w[r]) t = x.dp4a(summand[i], q[i], t);
                 }
+                if constexpr (in_place)  // behind all products: none of them waits for the sum
+                    for (int p = 0; p < parts; ++p)
+                        dot[p] = dot[p] - form::excess_in_place(group) * total[p];
                 real products[parts];
                 CATENA_UNROLL
                 for (int p = 0; p < parts; ++p) products[p] = from_int(dot[p]);

@@ -68,6 +68,15 @@ inline constexpr int group_words = 8;
 ///     static void summands(X& x, const std::byte* block, int group, int (&q)[2][group_words]);
 ///     static constexpr int word_of_summands(int i, int word);
 ///
+/// Optional words in place, for a format whose groups share bytes, so that a group's bits need no
+/// shift. Every q is a multiple of its value, of which that value has the share `share_in_place`,
+/// and then too large by `excess_in_place`. dp4a corrects both.
+///
+///     static constexpr int excess_in_place(int group);
+///     static constexpr float share_in_place(int group);  // a power of two
+///     template <class X>
+///     static void words_in_place(X& x, const std::byte* block, int group, int (&q)[group_words]);
+///
 /// Optional integer scales, for a format in which a scale of 16 values is a factor of the block
 /// times an integer, and q times that integer is an int8. Words may then be multiplied before a
 /// tensor core adds their products. A min is then a factor times an int8, too, and `rest` is that
@@ -133,6 +142,11 @@ inline constexpr bool has_transposed = requires {
 template <format F>
 inline constexpr bool has_summands = requires {
     unpack<F>::word_of_summands(0, 0);
+};
+
+template <format F>
+inline constexpr bool has_in_place = requires {
+    unpack<F>::excess_in_place(0);
 };
 
 /// Words as `unpack<F>::words` gives them, each byte too large by excess_of<F>.
@@ -279,9 +293,10 @@ static_assert(32 * 128 * 128 < 1 << 22, "a group's sum is exact");
 /// N words of a block, from byte `at` on. With a `shift` every bit moves down by so many places, up
 /// if it is negative (the byte before is then read too): right for bits that stay in their byte.
 /// Blocks that are not aligned to words are read as aligned words and shifted, so that the shift
-/// comes free, or one or two words in their parts; the last word read is the one that holds the
-/// last byte, whole chunks are vectors.
-template <format F, int N, class X>
+/// comes free, or one or two words in their parts; whole chunks are vectors. The last word read is
+/// the one that holds the last byte, or the next one if bytes of the block are `Followed` by
+/// others.
+template <format F, bool Followed = false, int N, class X>
 CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)[N],
                           int shift = 0) {
     if constexpr (block_alignment<F> >= 4) {
@@ -314,7 +329,7 @@ CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)
         const unsigned address = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(block));
         const unsigned past = (address + static_cast<unsigned>(first)) & 3u;
         const std::byte* aligned = block + first - past;
-        const int end = past == 0 && shift >= 0 ? 4 * N - 4 : 4 * N;
+        const int end = !Followed && past == 0 && shift >= 0 ? 4 * N - 4 : 4 * N;
         // Bits that move up from a block's beginning want nothing of the word before it.
         const int begin = at == 0 && shift < 0 && past == 3 ? 4 : 0;
         unsigned low = load_as<unsigned>(x, aligned + begin);

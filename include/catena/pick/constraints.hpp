@@ -118,8 +118,10 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
         if (experts > routed_experts(n)) return no(limit::held_values, experts, routed_experts(n));
         if (slots_of(p) > max_chosen) return no(limit::slots, slots_of(p), max_chosen);
     }
+    if (n.single_token && !p.expert) return no(limit::dense);
     const std::int64_t columns = tokens_of(p);
-    const std::int64_t most = routes(p) ? 1 : p.expert ? max_expert_tokens : n.columns;
+    const bool one = routes(p) || n.single_token;
+    const std::int64_t most = one ? 1 : p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);
     if (p.needs.epilogue.has(epilogue_part::glu) && n.rows % 2 != 0)
         return no(limit::pairs, n.rows, 2);

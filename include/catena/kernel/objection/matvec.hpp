@@ -53,6 +53,8 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
     if (p.routes && (inside || float_weights || p.columns != 1 || p.cluster != 0))
         return {
             "blocks find experts of one column, each by itself, which another launch quantized"};
+    if (p.single_token && (p.routes || inside || float_weights || p.columns != 1))
+        return {"experts of one token have one column, which another launch quantized, and ids"};
     const std::int64_t ring = p.stages * (warps * stage_bytes(p, c.weights));
     if (p.routes && ring < route_shared_bytes(routed_experts(p)))
         return {"a ring of {} bytes has no room for the {} experts that a block looks at",

@@ -4,6 +4,7 @@
 // the top one turned over, is 4 * (value - 32) as an int8.
 #pragma once
 
+#include "catena/kernel/bits.hpp"
 #include "catena/kernel/unpack.hpp"
 
 namespace CATENA_NAMESPACE::kernel {
@@ -13,14 +14,15 @@ struct unpack<format::q6_K> : with_scales<2, false> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         const int half = group / 4, part = group % 4;
-        unsigned low[N], high[N];
-        load_words<format::q6_K>(x, block, half * 64 + part % 2 * 32 + 4 * first, low,
-                                 part / 2 * 4);
-        load_words<format::q6_K>(x, block, 128 + half * 32 + 4 * first, high, part * 2 - 4);
+        unsigned low[N], high[N];  // at the places of 4 * value
+        load_words<format::q6_K, true>(x, block, half * 64 + part % 2 * 32 + 4 * first, low,
+                                       part / 2 * 4 - 2);
+        load_words<format::q6_K, true>(x, block, 128 + half * 32 + 4 * first, high, part * 2 - 6);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
-            const unsigned value = (low[i] & 0x0f0f0f0fu) | (high[i] & 0x30303030u);
-            q[i] = static_cast<int>((value << 2) ^ 0x80808080u);
+            // One instruction: (high & 0xc0..) ^ 0x80...
+            const unsigned upper = bitwise<0x6a>(high[i], 0xc0c0c0c0u, kept<0x80808080u>());
+            q[i] = static_cast<int>((low[i] & 0x3c3c3c3cu) | upper);
         }
     }
 

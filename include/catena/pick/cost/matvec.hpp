@@ -259,6 +259,14 @@ constexpr double sorted_us(const matvec_policy& n, const product_problem& p, dou
            memory_latency_us;
 }
 
+/// The time of a warp's way and of memory, which overlap. With one stage no bytes are on their way
+/// while a warp multiplies, but those of other warps, so nothing is hidden.
+constexpr double way_and_memory_us(const matvec_policy& n, const matvec_share& has, double way,
+                                   double memory, const cost_constants& c) {
+    const bool hidden = n.stages > 1 || has.groups * has.turns <= 1;
+    return hidden ? overlapped(way, memory, c) : way + memory;
+}
+
 constexpr double matvec_us(const row& r, const product_problem& p, const arch& a,
                            const launch_shape& shape, const cost_constants& c,
                            double head_start_us) {
@@ -272,9 +280,10 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
     const bool free = n.product == inner_product::mma && met > 1;
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
-    const double all =
-        (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) + quantized_us(p, c) +
-        overlapped(way, has.weights / a.bytes_per_us - unfilled, c) * (1 + spare_share * spare);
+    const double all = (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) +
+                       quantized_us(p, c) +
+                       way_and_memory_us(n, has, way, has.weights / a.bytes_per_us - unfilled, c) *
+                           (1 + spare_share * spare);
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
     const double beside =
         writes ? norm_us(n, p)
