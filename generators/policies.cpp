@@ -256,6 +256,7 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
             return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
         };
         while (shared() > target.shared_per_block) p.threads /= 2;
+        p.turns = has_heads(computes.epilogue);
         return {p};
     }
     if (computes.activation == format::f32) return float_policies(target, choice, computes);

@@ -37,6 +37,7 @@ constexpr legend_part policy[] = {
     {"deferred", "matvec", "the norm is made in this launch; 1 / rms multiplies the products"},
     {"passing", "matvec", "the norm is made in this launch, on the way to the products"},
     {"routes", "matvec", "each block finds its expert from the logits of the router"},
+    {"turns", "matvec", "results are heads, which are turned and stored in caches"},
 };
 
 nlohmann::ordered_json as_json(std::span<const legend_part> parts) {
