@@ -60,16 +60,18 @@ class head_fuser : drafter {
     }
 
     /// The first of the ROPEs and SET_ROWS that alone read the results of the step; -1: something
-    /// else reads one of them.
+    /// else reads one of them, or all are only stored: others are turned in another launch.
     std::int32_t first_of_heads(const product_problem& p) {
         std::int32_t first = view_.node_count;
+        bool turns = false;
         for (int i = 0; i < p.member_count; ++i) {
             const std::int32_t n = g_.only_reader(output_of(p, i).what.result).node;
             const bool heads = n >= 0 && (g_.kind(n) == op::rope || g_.kind(n) == op::set_rows);
             if (!heads || draft_.covered(n)) return -1;
             first = std::min(first, n);
+            turns = turns || g_.kind(n) == op::rope;
         }
-        return first;
+        return turns ? first : -1;
     }
 
     /// Can a row turn and store these heads as elements of results?
