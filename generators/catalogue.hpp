@@ -57,6 +57,12 @@ inline constexpr auto experts_sum = combine | residual_sum;
 /// norm.
 inline constexpr auto joined_sum = rms_norm | mul(weight) | add(residual) | emit<f32>;
 
+/// Matrices whose results are heads on their way to attention, which no norm is before. Their
+/// launch makes the norm that they read. As with norms inside, there are kernels for what most
+/// files have.
+inline constexpr auto matrices_of_heads =
+    quantize<q8_1> | mul_mat<q8_0, q4_K, q6_K> | epilogue<add(bias), turned_heads>;
+
 /// Heads on their way to attention: those of Q stay, those of K and V go into a cache. What a value
 /// has no operands for is left out.
 inline constexpr auto attention_heads =
@@ -109,6 +115,7 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"l2_norm">(l2_norm | emit<f32>),
     entry<"attention_heads">(attention_heads),
     entry<"convolved_heads">(convolved_heads),
+    entry<"turned_heads">(rms_norm | mul(weight) | matrices_of_heads),
     entry<"routing">(score | choose | weigh | emit<f32>),
     entry<"routed_experts">(score | choose | weigh | emit<f32> | mul_mat_id<q4_K, mxfp4> | finish_routed),
 

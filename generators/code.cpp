@@ -111,7 +111,8 @@ std::string computation_name(const computation& c) {
     if (c.kind() == skeleton::row) return out;
     const product_computation& p = c.product();
     if (p.kind == skeleton::matmul) return out + "_" + name(p.activation);
-    return p.stages.empty() ? out : out + (routes(p.stages) ? "_routed" : "_norm");
+    const std::string end = has_heads(p.epilogue) ? "_heads" : "";
+    return p.stages.empty() ? out + end : out + (routes(p.stages) ? "_routed" : "_norm") + end;
 }
 
 std::string code(const warp_codes& all) {

@@ -62,11 +62,13 @@ std::vector<product_computation> matmul_parts(const lowered_chain& chain, format
 /// that a group of two formats is two launches.
 std::vector<product_computation> group_parts(const lowered_chain& chain, format_set weights) {
     std::vector<product_computation> parts;
+    const auto normed = chain::normed_matvec_part(chain, weights);
+    const bool makes_norm = normed && norm_inside(weights);
+    if (makes_norm) parts.push_back(*normed);
+    if (chain::turns_heads(chain)) return parts;
     if (const product_computation c = chain::matvec_part(chain, weights);
         c.activation != format::unknown)
-        parts.push_back(c);
-    const auto normed = chain::normed_matvec_part(chain, weights);
-    if (normed && norm_inside(weights)) parts.push_back(*normed);
+        parts.insert(parts.begin(), c);
     if (const auto routed = chain::routed_matvec_part(chain, weights)) parts.push_back(*routed);
     if (weights.size() > 1) return parts;
     const std::vector<product_computation> tiles = matmul_parts(chain, *weights.begin());

@@ -290,7 +290,9 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
             return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
         };
         while (shared() > target.shared_per_block) p.threads /= 2;
+        p.turns = has_heads(computes.epilogue);
         std::vector<policy> all = {p};
+        if (p.turns) return all;
         p = norm_of_short_rows;
         if (choice.copy == p.copy && shared() <= target.shared_per_block) all.push_back(p);
         return all;

@@ -128,6 +128,15 @@ void fill_convolution(const row_problem& p, table_of_stretches s) {
     m.f32_nb1 = 4 * p.k, m.f32_nb2 = 4 * channels;
 }
 
+/// Stores the heads of a value in a cache of one row.
+void store_heads(head_member& m, format cache, table_of_stretches s) {
+    m.cache_type = cache;
+    m.cache_nb = row_bytes(cache, std::int64_t{m.heads} * m.k);
+    m.cache = s.output(m.cache_nb, cache);
+    m.cache_rows = 1;
+    m.cache_ids = s.input(4, format::i32, 1);
+}
+
 /// A problem does not say which heads are of which value, or token: those that are stored are of
 /// one, and all others of another, of one token.
 void fill_heads(const row_problem& p, table_of_stretches s) {
@@ -149,11 +158,7 @@ void fill_heads(const row_problem& p, table_of_stretches s) {
             m.f32 = s.results(heads * p.k);
             return;
         }
-        m.cache_type = cache;
-        m.cache_nb = row_bytes(cache, heads * p.k);
-        m.cache = s.output(m.cache_nb, cache);
-        m.cache_rows = 1;
-        m.cache_ids = s.input(4, format::i32, 1);
+        store_heads(m, cache, s);
     };
     format cache = format::f32;
     for (const format f : p.needs.emits)
@@ -164,6 +169,26 @@ void fill_heads(const row_problem& p, table_of_stretches s) {
     if (!p.needs.stages.has(stage_kind::rope)) return;
     a.turn = turn_of(p.k);
     a.positions = reinterpret_cast<const std::int32_t*>(s.input(4, format::i32, 4096));
+}
+
+/// A problem does not say how long the heads of its matrices are: 64 elements, or pairs. What is
+/// not written is stored.
+void fill_heads(const product_problem& p, table_of_stretches s) {
+    heads_args& a = s.to.matvec.heads;
+    a.tokens = 1;
+    std::int32_t k = 64;
+    for (int i = 0; i < p.member_count; ++i)
+        if (p.member[i].rows % k != 0) k = 2;
+    a.turn = turn_of(k);
+    a.positions = reinterpret_cast<const std::int32_t*>(s.input(4, format::i32, 4096));
+    for (int i = 0; i < p.member_count; ++i) {
+        head_member& m = a.member[a.members++];
+        m.k = k, m.heads = p.member[i].rows / k;
+        m.first_row = a.rows;
+        a.rows += m.heads;
+        m.turned = true;
+        if (!p.member[i].written) store_heads(m, format::f16, s);
+    }
 }
 
 /// A problem does not say how scores are made, nor how weights: this way takes the most time.
@@ -225,7 +250,8 @@ void fill_member(matvec_member& m, const product_problem& p, const problem_membe
         m.q8_1_mmq_d4 = s.output(columns * q8_1_row_bytes(is.rows), format::q8_1_mmq_d4);
     else if (quantized)
         m.q8_1 = s.output(columns * q8_1_row_bytes(is.rows), format::q8_1);
-    if (is.written || !quantized) m.dst = s.results(is.rows * columns);
+    const bool elsewhere = quantized || has_heads(is.epilogue);
+    if (is.written || !elsewhere) m.dst = s.results(is.rows * columns);
 }
 
 /// The members of a group's arguments.
@@ -278,6 +304,7 @@ void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches
     }
     a.bands = bands_of(p, band);
     fill_members(a, p, band, s);
+    if (has_heads(p.needs.epilogue)) fill_heads(p, s);
 }
 
 void fill_matmul(const product_problem& p, std::int32_t band, table_of_stretches s) {

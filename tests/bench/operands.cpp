@@ -36,10 +36,13 @@ row_problem small_row(const row& r) {
 product_problem small_product(const row& r) {
     product_problem p;
     p.needs = r.computes.product();
-    p.needs.epilogue = {};
+    p.needs.epilogue =
+        has_heads(p.needs.epilogue) ? epilogue_set::of(epilogue_part::heads) : epilogue_set{};
     p.k = 512;
     p.columns = r.computes.kind() == skeleton::matmul ? 9 : r.policy.matvec().columns;
-    for (const format f : r.computes.product().weights) p.member[p.member_count++] = {f, 64, 0};
+    for (const format f : r.computes.product().weights)
+        p.member[p.member_count++] = {f, 64, 0, p.needs.epilogue};
+    if (has_heads(p.needs.epilogue)) p.member[0].written = false;
     return p;
 }
 
@@ -83,6 +86,7 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
         const std::string kind = row_name(rows, i).substr(0, row_name(rows, i).rfind('.'));
         const std::string of = kind.substr(0, kind.rfind('.')) + (experts ? " of experts" : "") +
                                (experts && routes(p.product()) ? " that it finds" : "") +
+                               (!is_row && has_heads(p.product().needs.epilogue) ? " turned" : "") +
                                std::to_string(static_cast<int>(placement_of(r.policy)));
         if (!ran.insert(of).second) continue;
         CAPTURE(row_name(rows, i));

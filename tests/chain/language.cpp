@@ -99,6 +99,11 @@ TEST_CASE("A gated chain lowers to the value of a gate, all its activations and 
     constexpr lowered_chain two =
         lower("", quantize<q8_1> | mul_mat<q4_K> | epilogue<add(bias), add(residual)>);
     CHECK(two.stages[2].parts == (epilogue_set::of(epilogue_part::bias) | epilogue_part::residual));
+    constexpr lowered_chain turned =
+        lower("", quantize<q8_1> | mul_mat<q4_K> | epilogue<add(bias), turned_heads>);
+    CHECK(turned.stages[2].parts == catena::parts_of_heads);
+    CHECK(catena::chain::turns_heads(turned));
+    CHECK_FALSE(catena::chain::turns_heads(two));
 }
 
 TEST_CASE("A group of dense and expert readers lowers to one stage of each kind") {

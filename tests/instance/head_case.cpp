@@ -75,7 +75,7 @@ std::int64_t cache_stride(const head_value& v) { return cache_row_bytes(v) + 16;
 /// What lies in memory for the launch of a case.
 class launch_data {
   public:
-    launch_data(machine& on, const head_case& c) : on_(on), c_(c) {
+    launch_data(machine& on, const head_case& c, bool results) : on_(on), c_(c), results_(results) {
         a.tokens = c.tokens;
         a.turn = rotation_of(c.rope);
         const bool turned = std::any_of(c.values.begin(), c.values.end(),
@@ -90,18 +90,16 @@ class launch_data {
   private:
     machine& on_;
     const head_case& c_;
+    const bool results_;  // heads are results of a matvec
 
     template <class T>
     const T* put(const char* name, const std::vector<T>& values) {
         return static_cast<const T*>(on_.put(name, contents::data, to_bytes(values)));
     }
 
-    void add(std::size_t i) {
+    /// What heads that lie in memory start from, their norm, and where they are written.
+    void add_f32(std::size_t i, head_member& m) {
         const head_value& v = c_.values[i];
-        head_member& m = a.member[a.members++];
-        m.k = v.k, m.heads = v.heads;
-        m.first_row = a.rows;
-        a.rows += v.heads * c_.tokens;
         const bytes x = with_gaps(v, x_of(c_, i));
         void* const at = on_.put("x", contents::data, x, size(c_.offset));
         m.x = static_cast<const float*>(at);
@@ -111,11 +109,20 @@ class launch_data {
         if (v.weighted)
             m.weight = static_cast<const float*>(
                 on_.put("weight", contents::weights, to_bytes(weight_of(c_, i)), size(c_.offset)));
-        m.turned = v.turned;
-        m.scale = v.scale;
         if (v.written)
             m.f32 =
                 static_cast<float*>(v.in_place ? at : on_.blank("f32", x.size(), size(c_.offset)));
+    }
+
+    void add(std::size_t i) {
+        const head_value& v = c_.values[i];
+        head_member& m = a.member[a.members++];
+        m.k = v.k, m.heads = v.heads;
+        m.first_row = a.rows;
+        a.rows += v.heads * c_.tokens;
+        if (!results_) add_f32(i, m);
+        m.turned = v.turned;
+        m.scale = v.scale;
         if (v.cache == format::unknown) return;
         m.cache_type = v.cache;
         m.cache_nb = cache_stride(v);
@@ -193,12 +200,11 @@ chain::outputs reference_of(const head_case& c, std::size_t which) {
     chain::inputs in;
     in.k = v.k, in.rows = std::int64_t{v.heads} * c.tokens, in.heads = v.heads;
     in.eps = double{1e-6f};
-    const auto x = x_of(c, which), w = weight_of(c, which), f = factors_of(c);
+    const auto x = x_of(c, which), w = weight_of(c, which);
     in.x.assign(x.begin(), x.end());
     in[operand::weight].assign(w.begin(), w.end());
     in.head_scale = double{v.scale};
-    if (v.turned) in.rope = c.rope, in.positions = positions_of(c);
-    if (v.turned && c.factors) in.factors.assign(f.begin(), f.end());
+    if (v.turned) turn_reference(c, in);
     if (v.cache != format::unknown) in.cache_rows = rows_of(c);
     lowered_chain chain;
     const auto add = [&chain](stage s) { chain.stages[chain.count++] = s; };
@@ -212,7 +218,7 @@ chain::outputs reference_of(const head_case& c, std::size_t which) {
 
 head_outputs run(const instance& on, const head_case& c) {
     const auto machine = on.make_machine();
-    const launch_data data(*machine, c);
+    const launch_data data(*machine, c, false);
     const heads_args& a = data.a;
     const int rows = rows_of_block(on.policy.row());
     const launch_config config{
@@ -222,14 +228,41 @@ head_outputs run(const instance& on, const head_case& c) {
         .dependent = on.dependent};
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
     head_outputs out(c.values.size());
+    const std::vector<bytes> caches = read_caches(*machine, c, a);
     for (std::size_t i = 0; i < c.values.size(); ++i) {
-        const head_value& v = c.values[i];
         const head_member& m = a.member[i];
         if (m.f32 != nullptr) out[i].f32 = machine->read(m.f32, size(m.x_nb2 * c.tokens));
-        if (m.cache != nullptr)
-            out[i].cache = machine->read(m.cache, size(cache_stride(v) * c.cache_rows));
+        out[i].cache = caches[i];
     }
     return out;
+}
+
+heads_args put_results(machine& on, const head_case& c) { return launch_data(on, c, true).a; }
+
+std::vector<bytes> read_caches(machine& on, const head_case& c, const heads_args& a) {
+    std::vector<bytes> out(c.values.size());
+    for (std::size_t i = 0; i < c.values.size(); ++i)
+        if (a.member[i].cache != nullptr)
+            out[i] = on.read(a.member[i].cache, size(cache_stride(c.values[i]) * c.cache_rows));
+    return out;
+}
+
+std::vector<float> check_stored(const head_case& c, std::size_t which, const bytes& cache,
+                                const std::vector<float>& values) {
+    const head_value& v = c.values[which];
+    head_case only_bits = c;
+    only_bits.check_numbers = false;
+    check_cache(only_bits, v, cache, values, {});
+    const std::int64_t row = rows_of(c).front(), length = std::int64_t{v.k} * v.heads;
+    if (row < 0 || row >= c.cache_rows) return {};
+    const auto first = cache.begin() + row * cache_stride(v);
+    return decode_row<float>(v.cache, bytes(first, first + cache_row_bytes(v)), length);
+}
+
+void turn_reference(const head_case& c, chain::inputs& in) {
+    const std::vector<float> factors = factors_of(c);
+    in.rope = c.rope, in.positions = positions_of(c);
+    if (c.factors) in.factors.assign(factors.begin(), factors.end());
 }
 
 void check(const instance&, const head_case& c, const head_outputs& outputs) {

@@ -6,6 +6,7 @@
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/rotation.hpp"
 #include "catena/format/format.hpp"
+#include "catena/kernel/args.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +56,18 @@ std::vector<std::int32_t> positions_of(const head_case& c);
 
 /// What value `which` should become, in double.
 catena::chain::outputs reference_of(const head_case& c, std::size_t which);
+
+/// The arguments of heads that are the results of a matvec's matrices: nothing lies in x, and f32
+/// is written to the results.
+catena::heads_args put_results(machine& on, const head_case& c);
+/// The cache of each value of a launch; empty: the value is not stored.
+std::vector<bytes> read_caches(machine& on, const head_case& c, const catena::heads_args& a);
+/// Compares the cache of value `which` with the f32 that was written, to the bit; `values` may be
+/// empty. Other rows must be as they were. The numbers stored.
+std::vector<float> check_stored(const head_case& c, std::size_t which, const bytes& cache,
+                                const std::vector<float>& values);
+/// Gives a reference what turns its heads.
+void turn_reference(const head_case& c, catena::chain::inputs& in);
 
 head_outputs run(const instance& on, const head_case& c);
 void check(const instance& on, const head_case& c, const head_outputs& outputs);

@@ -16,6 +16,7 @@ struct prepared {
     float* norm_f32 = nullptr;           ///< where the launch writes its norm
     void* norm_q8_1 = nullptr;
     route_args routing;
+    heads_args heads;
 };
 
 /// A layout in which a member may be quantized, and where its operand is.
@@ -153,6 +154,7 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         a.routing = p.routing = put_routing(machine, *c.routed);
         a.ids = a.routing.ids;
     }
+    if (c.heads) a.heads = p.heads = put_results(machine, *c.heads);
     a.combined = c.combined();
     if (a.combined && c.weighted)
         a.slot_weights = static_cast<const float*>(
@@ -244,6 +246,11 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
                     from.*operand, quantized_bytes(layout, from.rows) *
                                        static_cast<std::size_t>(c.columns_of(c.members[m])));
     }
+    if (c.heads) {
+        const std::vector<bytes> caches = read_caches(*machine, *c.heads, p.heads);
+        for (std::size_t m = 0; m < caches.size(); ++m)
+            if (!caches[m].empty()) out[m].quantized[c.heads->values[m].cache] = caches[m];
+    }
     if (c.routed) {
         const route_outputs found = read_routing(*machine, p.routing);
         out.push_back({from_bytes<float>(found.weights), {{format::i32, found.ids}}});
@@ -327,6 +334,16 @@ void check_member(const instance& on, const matvec_case& c, const member_shape& 
     CHECK(nmse<float>(got, unquantized) <= (rounds_to_e4m3 ? 2e-3 : 5e-4));
 }
 
+/// The launch quantized what it multiplied, so that nobody sees the activation.
+void check_heads(const head_case& c, std::size_t which, bool written, const matvec_output& out,
+                 const std::vector<double>& wanted) {
+    if (written && c.check_numbers) CHECK(nmse<float>(out.f32, wanted) <= 5e-4);
+    if (c.values[which].cache == format::unknown) return;
+    const std::vector<float> stored =
+        check_stored(c, which, out.quantized.at(c.values[which].cache), out.f32);
+    if (!stored.empty() && c.check_numbers) CHECK(nmse<float>(stored, wanted) <= 5e-4);
+}
+
 }  // namespace
 
 void check(const instance& on, const matvec_case& c, const matvec_outputs& outputs) {
@@ -340,8 +357,11 @@ void check(const instance& on, const matvec_case& c, const matvec_outputs& outpu
                                                     decoded_activation(on, c, d));
     for (std::size_t m = 0; m < c.members.size(); ++m) {
         INFO("member " << m);
-        check_member(on, c, c.members[m], outputs[m], same_activation.products[m],
-                     plain.products[m]);
+        if (c.heads)
+            check_heads(*c.heads, m, c.members[m].written, outputs[m], plain.products[m]);
+        else
+            check_member(on, c, c.members[m], outputs[m], same_activation.products[m],
+                         plain.products[m]);
     }
     if (c.routed) {
         INFO("experts and their weights");

@@ -1,6 +1,7 @@
 // One launch of a matvec or matmul instance: what it is given, what it computes, what it should.
 #pragma once
 
+#include "head_case.hpp"
 #include "machine.hpp"
 #include "route_case.hpp"
 
@@ -76,6 +77,8 @@ struct matvec_case {
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
     /// How the launch sends its one token to its experts: then it finds `ids`.
     std::optional<route_case> routed = std::nullopt;
+    /// How the launch turns and stores its results: value i is that of member i.
+    std::optional<head_case> heads = std::nullopt;
     float magnitude = 1;        ///< of x
     float outlier = 1;          ///< not 1: 32 values in the middle of each row are of that size
     std::vector<float> x = {};  ///< in place of all that is said of it
@@ -99,8 +102,9 @@ struct matvec_case {
 
 /// What a member wrote, without gaps; empty where it does not write.
 struct matvec_output {
-    std::vector<float> f32;                     ///< [rows, columns]
-    std::map<catena::format, bytes> quantized;  ///< padded rows, one for each column
+    std::vector<float> f32;  ///< [rows, columns]
+    std::map<catena::format, bytes>
+        quantized;  ///< padded rows, one for each column; all of a cache
 
     bool operator==(const matvec_output& other) const {  // a NaN is equal to itself
         if (f32.size() != other.f32.size() || quantized != other.quantized) return false;

@@ -384,6 +384,7 @@ std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool float_
 std::vector<matvec_case> matvec_cases(const product_computation& computes,
                                       const matvec_policy& how) {
     if (routes(computes.stages)) return routed_cases(computes, how);
+    if (how.turns) return turned_cases(computes, how);
     auto cases = product_cases(computes, how), more = epilogue_cases(computes, how);
     cases.insert(cases.end(), more.begin(), more.end());
     // Quantized, an infinity is a NaN; as a number it stays one.

@@ -243,6 +243,7 @@ inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
     if (c.combined()) in.expert_weights = packed(slot_weights(c), c.slots, 0);
     in.slots = c.slots;
     in.x_slots = c.x_slots;
+    if (c.heads) turn_reference(*c.heads, in);
     for (std::size_t i = 0; i < c.members.size(); ++i) {
         const member_shape& m = c.members[i];
         const member_data& from = d.members[i];
@@ -260,6 +261,8 @@ inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
                                      {from.up_factor.begin(), from.up_factor.end()}};
         to[epilogue_part::bias] = {packed(from.bias, m.rows, bias_gap),
                                    packed(from.up_bias, m.rows, bias_gap)};
+        if (c.heads && c.heads->values[i].turned) to.head = c.heads->values[i].k;
+        if (c.heads) to.head_scale = double{c.heads->values[i].scale};
         to[epilogue_part::residual].values = packed(from.residual, m.rows, residual_gap(m));
     }
     return in;

@@ -32,6 +32,8 @@ std::vector<matvec_case> combined_cases(const catena::product_computation& compu
                                         const catena::matvec_policy& how);
 std::vector<matvec_case> routed_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
+std::vector<matvec_case> turned_cases(const catena::product_computation& computes,
+                                      const catena::matvec_policy& how);
 std::vector<matvec_case> matvec_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
 

@@ -89,6 +89,17 @@ product_problem with_routing(product_problem p) {
     return p;
 }
 
+/// With a norm where the launch also turns its results.
+product_problem with_heads(product_problem p) {
+    p = with_norm(p);
+    p.needs.epilogue = epilogue_set::of(epilogue_part::heads);
+    for (int i = 0; i < p.member_count; ++i) {
+        p.member[i].epilogue = p.needs.epilogue;
+        p.member[i].rows += p.member[i].rows % 2;  // pairs
+    }
+    return p;
+}
+
 /// The same by warpgroups, of all one layout: another.
 product_problem by_warpgroups(product_problem p) {
     p.needs.activation = warpgroup_layout(p.member[0].type);
@@ -120,9 +131,9 @@ TEST_CASE(
                         const picked row = pick(other, index);
                         if (row.row < 0) return;
                         used.insert(row.row);
-                        CHECK(legal(row, t.rows[row.row], p, a));
+                        CHECK(legal(row, t.rows[row.row], other, a));
                     };
-                    if (!p.expert && n == 1) may_have(with_norm(p));
+                    if (!p.expert && n == 1) may_have(with_norm(p)), may_have(with_heads(p));
                     if (p.expert && p.tokens == 1) may_have(with_routing(p));
                     if (n > max_matvec_columns) may_have(by_warpgroups(p));
                     if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;

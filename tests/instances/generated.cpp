@@ -102,9 +102,17 @@ TEST_CASE("Instances grow with formats and listed sets, not with powers of them"
                        catena::chain::routed_matvec_part(chain, weights).has_value();
             });
         });
+    const auto turned =
+        std::count_if(all.launches.begin(), all.launches.end(), [&](catena::format_set weights) {
+            return std::any_of(all.chains.begin(), all.chains.end(), [&](const auto& chain) {
+                return catena::chain::turns_heads(chain) && norm_inside(weights) &&
+                       catena::chain::weights_of(chain).contains(weights);
+            });
+        });
     CHECK(routed == 2);
+    CHECK(turned == 3);
     CHECK(launches[catena::skeleton::matvec] ==
-          all.launches.size() + static_cast<std::size_t>(with_norm + routed));
+          all.launches.size() + static_cast<std::size_t>(with_norm + routed + turned));
     catena::format_set weights;
     for (const catena::format_set together : all.launches) weights = weights | together;
     std::size_t layouts = 0;  // of all weights

@@ -26,15 +26,19 @@ struct plan_faults {
     step& at(std::size_t s) const { return inside_->steps.at(s); }
     bool is_row(std::size_t s) const { return !is_group(s) && !is_heads(s) && !is_routing(s); }
     bool is_group(std::size_t s) const { return at(s).what.kind() != skeleton::row; }
+    /// Is it a launch of heads, or one of matrices that it turns the results of?
     bool is_heads(std::size_t s) const {
-        return !is_group(s) && has_heads(at(s).what.row().needs.stages);
+        return is_group(s) ? head(s).heads >= 0 : has_heads(at(s).what.row().needs.stages);
     }
     /// Is it a launch of routing, or one of experts that it finds itself?
     bool is_routing(std::size_t s) const { return routes(stages_of(at(s).what)); }
     route_args& route(std::size_t s) const {
         return is_group(s) ? head(s).routing : inside_->route_launches[index(s)];
     }
-    heads_args& heads(std::size_t s) const { return inside_->head_launches[index(s)]; }
+    heads_args& heads(std::size_t s) const {
+        return inside_
+            ->head_launches[is_group(s) ? static_cast<std::size_t>(head(s).heads) : index(s)];
+    }
     /// The arguments of a row step; of a group's, those of its matrices.
     row_args& row(std::size_t s) const { return inside_->row_launches[index(s)]; }
     stored_group& head(std::size_t s) const { return inside_->groups[index(s)]; }

@@ -56,9 +56,9 @@ std::vector<fault> faults_of_kernels() {
          }},
         {"heads that are longer than its kernel holds",
          [](plan_faults& p, std::size_t s) {
-             return p.is_heads(s) && give_row_of(p, s, [&](const policy& o) {
-                        return head_values(o.row()) < p.heads(s).member[0].k;
-                    });
+             return !p.is_group(s) && p.is_heads(s) && give_row_of(p, s, [&](const policy& o) {
+                 return head_values(o.row()) < p.heads(s).member[0].k;
+             });
          }},
         {"more columns than its kernel has",
          [](plan_faults& p, std::size_t s) {

@@ -380,7 +380,10 @@ std::string inconsistency(const graph_view& view, const plan& plan) {
             for (int m = 0; m < what.member_count; ++m) outputs += what.member[m].written ? 0 : 1;
             const int norm = what.needs.emits.has(format::f32) ? 1 : 0;  // its own
             const int routing = routes(what) ? 2 : 0;                    // experts and weights
-            if (outputs != what.member_count + norm + routing)
+            int stored = 0;                                              // in caches
+            for (const std::int32_t n : plan.covered(step))
+                stored += view.node(n).kind == op::set_rows && !plan.at(n).elided ? 1 : 0;
+            if (outputs != what.member_count + norm + routing + stored)
                 return "a group writes other results than its members'";
         }
         if (step.row < 0 || step.row >= plan.rows().row_count) return "a step has no row";

@@ -38,6 +38,7 @@ constexpr legend_part policy[] = {
     {"passing", "matvec", "the norm is made in this launch, on the way to the products"},
     {"routes", "matvec", "each block finds its expert from the logits of the router"},
     {"single", "matvec", "experts of one token alone"},
+    {"turns", "matvec", "results are heads, which are turned and stored in caches"},
 };
 
 nlohmann::ordered_json as_json(std::span<const legend_part> parts) {

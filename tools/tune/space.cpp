@@ -207,7 +207,8 @@ std::vector<policy> listed(const arch& target, const computation& c) {
     if (product.kind == skeleton::matvec)
         for (const matvec_policy& p :
              has_norm(product.stages) ? norm_policies() : matvec_policies())
-            all.push_back(p), all.back().matvec().routes = routes(product.stages);
+            all.push_back(p), all.back().matvec().routes = routes(product.stages),
+                              all.back().matvec().turns = has_heads(product.epilogue);
     else
         for (const matmul_policy& p : matmul_policies(product.weights))
             if (const policy wide = promising(target, row_of(c, p));

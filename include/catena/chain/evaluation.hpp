@@ -41,6 +41,9 @@ struct matrix {
     std::array<part_values, epilogue_part_count> operands = {};  ///< as operator[] has them
     std::vector<double> up = {};  ///< second matrix, gated by the first one; laid out as values
     bool combined = false;        ///< expert: products times inputs::expert_weights are added up
+    std::int64_t head = 0;        ///< elements of a head of the products, which are turned as
+                                  ///< inputs::rope says; 0: they are not turned
+    double head_scale = 1;        ///< factor of the products, after their turn
     gating gated_by = {};  ///< function that gates up, or without up the function of the product
     gating own = {};       ///< an engine's own op, applied to the gated value
 };

@@ -88,9 +88,10 @@ enum class epilogue_part : std::uint8_t {
     own,       ///< f(output), f one of the engine's own ops
     combine,   ///< the outputs of a token's experts, times their weights, are added up
     residual,  ///< plus a tensor of the result's shape
-    quantize   ///< written as q8_1 too, for the next group
+    quantize,  ///< written as q8_1 too, for the next group
+    heads      ///< the heads of a token: turned, and stored in a cache
 };
-inline constexpr int epilogue_part_count = static_cast<int>(epilogue_part::quantize) + 1;
+inline constexpr int epilogue_part_count = static_cast<int>(epilogue_part::heads) + 1;
 
 /// What a part reads in memory for the output of one member.
 enum class part_operand : std::uint8_t {
@@ -111,7 +112,7 @@ inline constexpr epilogue_part_info epilogue_parts[] = {
     {"bias", "bias", part_operand::vector},          {"glu", "glu", part_operand::none},
     {"act", "function", part_operand::none},         {"own", "own op", part_operand::none},
     {"combine", "sum of slots", part_operand::none}, {"residual", "residual", part_operand::result},
-    {"quantize", "quantize", part_operand::none}};
+    {"quantize", "quantize", part_operand::none},    {"heads", "heads", part_operand::none}};
 static_assert(sizeof(epilogue_parts) / sizeof(epilogue_part_info) == epilogue_part_count,
               "one line for each part");
 constexpr const epilogue_part_info& info(epilogue_part p) {
@@ -128,6 +129,11 @@ inline constexpr epilogue_set all_epilogue_parts{(1u << epilogue_part_count) - 1
 inline constexpr epilogue_set function_parts =
     epilogue_set::of(epilogue_part::glu) | epilogue_part::act | epilogue_part::own;
 
+/// What a launch that turns heads may do with its results.
+inline constexpr epilogue_set parts_of_heads =
+    epilogue_set::of(epilogue_part::bias) | epilogue_part::heads;
+constexpr bool has_heads(epilogue_set parts) { return parts.has(epilogue_part::heads); }
+
 struct stage {
     stage_kind kind = stage_kind::emit;
     operand reads = operand::none;
@@ -135,9 +141,10 @@ struct stage {
     epilogue_set parts = {};  ///< epilogue
 };
 
-/// The formats of caches that heads are stored in.
-inline constexpr format_set cache_formats =
-    format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_0 | format::q4_0;
+/// The formats of caches that heads are stored in. A matvec stores one element after the other.
+inline constexpr format_set element_caches =
+    format_set::of(format::f32) | format::f16 | format::bf16;
+inline constexpr format_set cache_formats = element_caches | format::q8_0 | format::q4_0;
 
 inline constexpr int max_stages = 16;
 

@@ -85,6 +85,9 @@ constexpr std::optional<product_computation> normed_matvec_part(const lowered_ch
     return part;
 }
 
+/// Is the chain of matrices whose launch makes their norm and turns their results?
+constexpr bool turns_heads(const lowered_chain& chain) { return has_heads(epilogue_of(chain)); }
+
 /// The matvec part of experts that the same launch chooses; none where the chain does not. What
 /// they read another launch has quantized.
 constexpr std::optional<product_computation> routed_matvec_part(const lowered_chain& chain,

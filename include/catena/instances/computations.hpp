@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a5fd4a64f5d64a76.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 7644a00d8b4320b7.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -47,6 +47,8 @@ inline constexpr auto matmul_bf16_bf16_mma = matmul(format::bf16_mma, "bf16");
 inline constexpr auto matvec_q8_0 = matvec(format::q8_1, "q8_0");
 inline constexpr product_computation matvec_q8_0_norm =
     {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = formats("q8_0"), .epilogue = full_epilogue};
+inline constexpr product_computation matvec_q8_0_norm_heads =
+    {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = formats("q8_0"), .epilogue = epilogue_set::of(epilogue_part::bias) | epilogue_part::heads};
 inline constexpr auto matmul_q8_0_q8_1_mmq_d4 = matmul(format::q8_1_mmq_d4, "q8_0");
 inline constexpr auto matmul_q8_0_bf16_mma = matmul(format::bf16_mma, "q8_0");
 inline constexpr auto matvec_q4_0 = matvec(format::q8_1, "q4_0");
@@ -55,6 +57,8 @@ inline constexpr auto matmul_q4_0_bf16_mma = matmul(format::bf16_mma, "q4_0");
 inline constexpr auto matvec_q4_K = matvec(format::q8_1, "q4_K");
 inline constexpr product_computation matvec_q4_K_norm =
     {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = formats("q4_K"), .epilogue = full_epilogue};
+inline constexpr product_computation matvec_q4_K_norm_heads =
+    {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = formats("q4_K"), .epilogue = epilogue_set::of(epilogue_part::bias) | epilogue_part::heads};
 inline constexpr product_computation matvec_q4_K_routed =
     {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::score) | stage_kind::choose | stage_kind::weigh, .activation = format::q8_1, .weights = formats("q4_K"), .epilogue = tile_epilogue};
 inline constexpr auto matmul_q4_K_q8_1_mmq_ds4 = matmul(format::q8_1_mmq_ds4, "q4_K");
@@ -132,6 +136,8 @@ inline constexpr auto matmul_fp8_e4m3_fp8_group = matmul(format::fp8_group, "fp8
 inline constexpr auto matvec_q4_K_q6_K = matvec(format::q8_1, "q4_K_q6_K");
 inline constexpr product_computation matvec_q4_K_q6_K_norm =
     {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = formats("q4_K_q6_K"), .epilogue = full_epilogue};
+inline constexpr product_computation matvec_q4_K_q6_K_norm_heads =
+    {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = formats("q4_K_q6_K"), .epilogue = epilogue_set::of(epilogue_part::bias) | epilogue_part::heads};
 inline constexpr auto matvec_q4_K_q5_K = matvec(format::q8_1, "q4_K_q5_K");
 inline constexpr auto matvec_q6_K_q5_K = matvec(format::q8_1, "q6_K_q5_K");
 inline constexpr auto matvec_q3_K_q5_K = matvec(format::q8_1, "q3_K_q5_K");

@@ -13,9 +13,10 @@
 
 namespace CATENA_NAMESPACE::instances {
 
-/// Every part of an epilogue but an engine's own; the columns of a tile are of any token and slot,
-/// so a matmul does not combine experts.
-inline constexpr epilogue_set full_epilogue = all_epilogue_parts.without(epilogue_part::own);
+/// Every part of an epilogue but an engine's own and heads, for which there are rows of their own;
+/// the columns of a tile are of any token and slot, so a matmul does not combine experts.
+inline constexpr epilogue_set full_epilogue =
+    all_epilogue_parts.without(epilogue_set::of(epilogue_part::own) | epilogue_part::heads);
 inline constexpr epilogue_set tile_epilogue = full_epilogue.without(epilogue_part::combine);
 
 /// The ops of an engine's own: none. A set that has some hides this name in its namespace.

@@ -16,11 +16,11 @@ namespace CATENA_NAMESPACE {
 /// its weight, a turn, a scale. Then it is written as f32 and stored in a cache.
 struct head_member {
     const float* x = nullptr;       ///< [k, heads, tokens], unit element stride; null: heads are
-                                    ///< channels of heads_args::convolved
+                                    ///< channels of heads_args::convolved, or results of a matvec
     const float* weight = nullptr;  ///< [k], weight of the norm, which no kernel writes (it is read
                                     ///< before the grid wait); null: each is 1
     float* f32 = nullptr;           ///< [k, heads, tokens], unit element stride; may lie exactly
-                                    ///< over x; null: not written
+                                    ///< over x; null: not written, or by a matvec to its dst
     void* cache = nullptr;          ///< [k * heads, cache_rows] of cache_type; null: not stored
     const void* cache_ids = nullptr;  ///< [tokens], the row of the cache for each token; a token
                                       ///< whose row is outside of the cache is not stored, and the
@@ -224,6 +224,8 @@ struct matvec_args {
                          ///< writes experts (to `ids`) and weights for later readers, the others
                          ///< find their own; tokens = 0: no routing
     matvec_member member[max_members];
+    heads_args heads;  ///< the heads of one token that the results are, if the policy turns: value
+                       ///< i is the result of matrix i, and without norm; members = 0: no heads
 };
 
 /// The arguments of the skeleton `matmul`: dst = weight^T x for each member, as matvec_args, for

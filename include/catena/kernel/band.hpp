@@ -10,6 +10,7 @@
 #include "catena/kernel/fragment.hpp"
 #include "catena/kernel/phase.hpp"
 #include "catena/kernel/placement.hpp"
+#include "catena/kernel/turned_result.hpp"
 #include "catena/kernel/walk.hpp"
 
 #include <type_traits>
@@ -99,11 +100,12 @@ CATENA_FN void columns_there(X& x, Columns& own_columns) {
 }
 
 /// Waits for the columns, and copies or makes them. Returns the place from which all warps read
-/// them; `columns_first`: when they are there. Shared memory for columns and results is requested
+/// them; `columns_first`: when they are there. `meanwhile` is called behind the wait, before
+/// columns are made or when they are copied. Shared memory for columns and results is requested
 /// here, so no copy of weights waits for that.
-template <matvec_policy P, class X, class Columns>
+template <matvec_policy P, class X, class Columns, class Meanwhile>
 CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
-                                  int column_bytes) {
+                                  int column_bytes, Meanwhile meanwhile) {
     constexpr bool shared = P.activation == activation_source::shared;
     constexpr bool makes = P.placement == norm_placement::deferred;
     matvec_columns from = columns_of(a, b);
@@ -113,7 +115,7 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     int bytes = shared ? before + from.count * column_bytes : 0;
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
     std::byte* to = x.template shared<std::byte>(bytes);
-    if (b.member->q8_1 != nullptr || (combines<P> && a.combined))
+    if (!P.turns && (b.member->q8_1 != nullptr || (combines<P> && a.combined)))
         b.finished = x.template shared<float>(b.columns * b.slots * max_finished_rows);
     [[maybe_unused]] quads_ahead weight;  // no weight changes: it is there when x is
     if constexpr (makes) load_weight<P>(x, a, 0, weight);
@@ -122,13 +124,17 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
         if (a.weights_early) x.grid_wait();
         reaches(x, phase::waited);
     }
+    if constexpr (shared && !makes)
+        share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
+    meanwhile();
     if constexpr (makes)
         make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k), weight);
-    else if constexpr (shared)
-        share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
     if constexpr (!columns_first<P>) columns_there<P>(x, own_columns);
     return to;
 }
+
+/// In place of what turns rows.
+struct no_lookup {};
 
 /// Are a result's operands loaded before its last piece has arrived? Not in a launch that makes its
 /// norm: with their registers only one block would fit an SM, not two.
@@ -149,6 +155,7 @@ class band_product {
     static_assert(sums_of_products<product<P, F>, X, Room>);
     using walk = matvec_walk<P, F>;
     using reader = std::conditional_t<splits, walk, matvec_place<P>>;
+    using operands = std::conditional_t<P.turns, turned_element, asked_operands>;
 
   public:
     /// `stages`: the ring of the team. `own_columns`: a stream of one stage, which brings the
@@ -165,8 +172,8 @@ class band_product {
           shared_x_(stages),
           column_bytes_(
               static_cast<int>(shared_column_bytes(P.product, static_cast<unsigned>(a.k)))),
-          pairs_(takes_pairs<P> && m_.up != nullptr),
-          warp_rows_(pairs_ ? P.rows / 2 : P.rows),
+          pairs_(!P.turns && takes_pairs<P> && m_.up != nullptr),
+          warp_rows_(P.turns || pairs_ ? P.rows / 2 : P.rows),
           team_row_(x.warp() / warp_slices(P) * warp_rows_),
           filled_row_(followed_row<P>(x)),
           read_row_(x.lane() % P.rows),
@@ -189,8 +196,8 @@ class band_product {
                 take_the_columns();
                 if (read_.done()) break;
             }
-            asked_operands asked;
-            if constexpr (asks_first<P>)
+            operands asked;
+            if constexpr (P.turns || asks_first<P>)
                 if (read_.last_piece()) ask_for_result(asked);
             if constexpr (!splits) stream_.wait(stage_);
             if (turn == 0) reaches(x_, phase::weights);
@@ -220,7 +227,9 @@ class band_product {
     reader read_;
     slice_offsets<P, F> offsets_;  ///< slices of a warp's own
     product<P, F> products_;
+    std::conditional_t<P.turns, row_lookup<P>, no_lookup> lookup_;
     int stage_ = 0;
+    int asked_groups_ = 0;
     int x_at_ = 0;  ///< place of the warp's piece in a column
 
     /// Rows of another team lie behind those of the first, which warps that meet all follow.
@@ -231,7 +240,7 @@ class band_product {
         const int rows = b_.end_row - b_.first_row;
         matvec_place<P> place{.k = a_.k,
                               .turn = turns(b_.first_row + (splits ? 0 : team_row_)),
-                              .on = turns(warp_teams(P, x_.warps()) * warp_rows_),
+                              .on = turns(rows_of_turn()),
                               .back = turns((rows + warp_rows_ - 1) / warp_rows_ * warp_rows_) - 1,
                               .end_row = b_.end_row,
                               .slots = b_.slots,
@@ -252,8 +261,10 @@ class band_product {
 
     /// The matrix that has a row of a group: of a GLU, that of the gate or the other one.
     CATENA_FN const std::byte* matrix_with(int row) const {
-        return static_cast<const std::byte*>(row < warp_rows_ ? m_.weight : m_.up);
+        return static_cast<const std::byte*>(P.turns || row < warp_rows_ ? m_.weight : m_.up);
     }
+    /// Is a row of a group the second of a pair, if heads are turned?
+    CATENA_FN bool second_of_pair(int row) const { return row >= warp_rows_; }
     CATENA_FN int expert_of(int slot) const {
         return combines<P> ? x_.shuffle(b_.picked, slot) : b_.picked;
     }
@@ -264,12 +275,14 @@ class band_product {
     }
     /// The matrices of slots that a walk along a row of the group goes through.
     CATENA_FN auto matrices_filled() const {
-        return [this](int slot) {
+        return [this](int slot, [[maybe_unused]] int& row) {
+            if constexpr (P.turns)
+                row = row_of_pair(a_.heads, *b_.head, row, second_of_pair(filled_row_)).row;
             return tensor_.first + distance(read_expert(slot), m_.expert_bytes);
         };
     }
     CATENA_FN auto matrices_read() const {
-        return [this](int slot) {
+        return [this](int slot, int&) {
             return matrix_with(read_row_) + distance(read_expert(slot), m_.expert_bytes);
         };
     }
@@ -299,14 +312,20 @@ class band_product {
     }
 
     CATENA_FN void bring_columns() {
-        shared_x_ = take_columns<P>(x_, a_, b_, own_columns_, column_bytes_);
+        shared_x_ = take_columns<P>(x_, a_, b_, own_columns_, column_bytes_, [this] {
+            if constexpr (P.turns) lookup_.load(x_, a_, b_);
+        });
     }
     CATENA_FN void take_the_columns() {
         reaches(x_, phase::filled);
+        if constexpr (P.turns)
+            lookup_.begin(a_.heads, *b_.head, pair_of_lane(), b_.end_row,
+                          second_of_pair(x_.lane() % P.rows));
         if constexpr (columns_first<P>)
             columns_there<P>(x_, own_columns_);
         else
             bring_columns();
+        if constexpr (P.turns) lookup_.turn(a_.heads);
         if constexpr (splits)
             if (!read_.done()) meet_at(stage_);
     }
@@ -321,6 +340,17 @@ class band_product {
                 asked =
                     ask<takes_pairs<P>, combines<P>, P.routes>(x_, a_, b_, row, 0, read_.slot());
         }
+    }
+
+    /// Rows that all warps of a block take at once, of each matrix.
+    CATENA_FN int rows_of_turn() const { return warp_teams(P, x_.warps()) * warp_rows_; }
+    /// The pair that the row of a lane's number is of, among all rows that the warp has.
+    CATENA_FN int pair_of_lane() const {
+        return b_.first_row + team_row_ + x_.lane() / P.rows * rows_of_turn() +
+               x_.lane() % P.rows % warp_rows_;
+    }
+    CATENA_FN void ask_for_result(turned_element& asked) {
+        asked = lookup_.of_lane(x_, asked_groups_++ * P.rows + products_.place(x_, pairs_).row);
     }
 
     CATENA_FN std::byte* arrived() const { return stages_ + stage_ * (P.rows * Room); }
@@ -351,23 +381,27 @@ class band_product {
     }
 
     /// Finishes the results of a group of rows, whose last piece is multiplied.
-    CATENA_FN void finish_rows(asked_operands& asked) {
+    CATENA_FN void finish_rows(operands& asked) {
         reaches(x_, phase::multiplied);
-        if constexpr (!asks_first<P>) ask_for_result(asked);
+        if constexpr (!P.turns && !asks_first<P>) ask_for_result(asked);
         const real weight = combines<P> ? x_.shuffle(b_.weight, read_.slot()) : real{1};
         real factor{1};
         if constexpr (passes) factor = over_rms(products_.sum_of_squares(x_), a_.k, a_.eps);
         const auto finish_one = [&](int row, int column, real v, real up) {
-            row += read_.row() + behind();
+            row = (P.turns ? row % warp_rows_ : row) + read_.row() + behind();
             if (row >= b_.end_row || column >= b_.columns) return;
             if constexpr (deferred)
                 factor = x_.load(shared_norm<P>(shared_x_, b_.columns, a_.k).factor + column);
             if constexpr (passes || deferred) v = v * factor, up = up * factor;
-            if constexpr (!one_result<P>)
-                asked = ask<takes_pairs<P>, combines<P>, P.routes>(x_, a_, b_, row, column,
-                                                                   read_.slot());
-            finish<Several, takes_pairs<P>, combines<P>, P.routes>(
-                x_, a_, b_, row, column, read_.slot(), weight, asked, v, up);
+            if constexpr (P.turns) {
+                finish_element(x_, b_, lookup_.row_of_cache(), asked, v, up);
+            } else {
+                if constexpr (!one_result<P>)
+                    asked = ask<takes_pairs<P>, combines<P>, P.routes>(x_, a_, b_, row, column,
+                                                                       read_.slot());
+                finish<Several, takes_pairs<P>, combines<P>, P.routes>(
+                    x_, a_, b_, row, column, read_.slot(), weight, asked, v, up);
+            }
         };
         if constexpr (splits) {
             products_.results_of_team(x_, pairs_, reinterpret_cast<float*>(arrived()), finish_one);

@@ -32,6 +32,7 @@ struct matvec_band {
     real weight{0};  ///< combined: weight of the lane's slot
     float* finished = nullptr;  ///< [columns or slots][max_finished_rows], shared: results of the
                                 ///< block that are added up or quantized later
+    const head_member* head = nullptr;  ///< the policy turns: what the results are as heads
 };
 
 /// The number of the matrix that the ids pick, or the token's number. There may be no such matrix.

@@ -8,6 +8,7 @@
 #include "catena/kernel/convolved_head.hpp"
 #include "catena/kernel/held_head.hpp"
 #include "catena/kernel/objection/row.hpp"
+#include "catena/kernel/turn.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -60,16 +61,7 @@ class head_work : held_head<X, P> {
             const int which = section_of(r.pairs, r.section, r.sections, pair);
             position = from_int(x_.load(a_.positions + which * a_.tokens + token_));
         }
-        real angle = position * power_of(from_int(pair), real{r.log2_ratio}, real{r.rest});
-        if (a_.factors != nullptr) angle = angle / x_.load(a_.factors + pair);
-        real by{r.scale};
-        if (r.mix != 0) {
-            const real far = (from_int(pair) - real{r.ramp_from}) * real{r.ramp_by};
-            const real mix = (real{1} - clamp(far, real{0}, real{1})) * real{r.mix};
-            by = fma(by, real{1} - mix, mix);
-        }
-        const direction d = direction::of(angle * by);
-        return {d.sine * real{r.magnitude}, d.cosine * real{r.magnitude}};
+        return direction_of(a_, frequency::of(r, pair), position, factor_of(x_, a_, pair));
     }
 
     /// Every lane turns its own elements, and finds the others of their pairs in shared memory.
@@ -101,23 +93,17 @@ class head_work : held_head<X, P> {
         }
     }
 
-    CATENA_FN std::int64_t cache_row(int token) const {
-        if (m_.ids_of_64_bits)
-            return x_.load(static_cast<const std::int64_t*>(m_.cache_ids) + token);
-        return x_.load(static_cast<const std::int32_t*>(m_.cache_ids) + token);
-    }
-
     /// Does a later token go to the same row? Its numbers stay.
     CATENA_FN bool stored_again(std::int64_t row) {
         int again = 0;
         CATENA_NO_UNROLL
         for (int t = token_ + 1 + x_.lane(); t < a_.tokens; t += warp_size)
-            if (cache_row(t) == row) again = 1;
+            if (cache_row(x_, m_, t) == row) again = 1;
         return over_threads<warp_size>(x_, again, nullptr, [](int p, int q) { return p | q; }) != 0;
     }
 
     CATENA_FN void store(const quads& v) {
-        const std::int64_t row = cache_row(token_);
+        const std::int64_t row = cache_row(x_, m_, token_);
         if (row < 0 || row >= m_.cache_rows || stored_again(row)) return;
         auto* const to =
             static_cast<std::byte*>(m_.cache) + distance(static_cast<int>(row), m_.cache_nb);

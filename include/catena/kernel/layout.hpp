@@ -141,6 +141,10 @@ CATENA_FN constexpr int slots_added(const matvec_policy& p) {
     return adds ? warp_size : 1;
 }
 
+/// Groups of rows that a warp may have one after the other, if it turns heads: a lane looks up what
+/// turns a row, for all of them at once.
+CATENA_FN constexpr int most_groups(const matvec_policy& p) { return warp_size / p.rows; }
+
 /// Results of one column or slot that meet in a block's shared memory, at most: those that its
 /// epilogue adds up or quantizes.
 inline constexpr int max_finished_rows = 128;

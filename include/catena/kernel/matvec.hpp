@@ -95,7 +95,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
         --band;
     }
     // A block that makes its activation is dense.
-    const bool expert = P.placement == norm_placement::producer && has_experts(a);
+    const bool expert = P.placement == norm_placement::producer && !P.turns && has_experts(a);
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
                   .finished = reinterpret_cast<float*>(stages)};
     if (expert) band = take_slot<P>(x, a, b, band, all_stages);
@@ -105,10 +105,13 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;
     const matvec_member& member = a.member[m];
     b.member = &member;
-    const int rows = takes_pairs<P> ? band_results(a, member) : a.band_rows;
+    if constexpr (P.turns) b.head = &a.heads.member[m];
+    const int rows = P.turns          ? a.band_rows / 2
+                     : takes_pairs<P> ? band_results(a, member)
+                                      : a.band_rows;
     const int share = shares ? share_of_band(x, rows) : rows;
     b.first_row = (band - member.first_band) * rows + (shares ? x.cluster_rank() * share : 0);
-    const int left = member.rows - b.first_row;
+    const int left = (P.turns ? member.rows / 2 : member.rows) - b.first_row;
     b.end_row = b.first_row + (left < share ? left : share);
     const int matrices = member.experts > 0 ? member.experts : 1;
     if (static_cast<unsigned>(b.picked) >= static_cast<unsigned>(matrices)) b.picked = -1;
@@ -119,7 +122,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
             .run();
     });
     if (combines<P> && a.combined) add_slots(x, b);
-    if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
+    if (!P.turns && member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
     reaches(x, phase::end);
 }
 

@@ -61,6 +61,7 @@ struct matvec_policy {
     norm_placement placement = norm_placement::producer;
     bool routes = false;        ///< one token: each block finds the expert that it multiplies with
     bool single_token = false;  ///< experts of one token alone
+    bool turns = false;  ///< one token: results are heads, which are turned and stored in caches
 };
 
 constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
@@ -68,7 +69,7 @@ constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
            a.columns == b.columns && a.piece == b.piece && a.stages == b.stages &&
            a.slices == b.slices && a.cluster == b.cluster && a.copy == b.copy &&
            a.activation == b.activation && a.product == b.product && a.placement == b.placement &&
-           a.routes == b.routes && a.single_token == b.single_token;
+           a.routes == b.routes && a.turns == b.turns && a.single_token == b.single_token;
 }
 
 /// The product of a matmul's tile. Each has an accumulation order of its own.

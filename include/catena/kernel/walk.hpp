@@ -92,13 +92,14 @@ struct matvec_walk : matvec_place<P> {
     int mine;           ///< the lane's row in the group
     std::uintptr_t at;  ///< the slice: of a pointer two would be kept, one of them generic
 
-    /// `matrix_of`: of a slot, that of the lane's row. All lanes.
+    /// `matrix_of(slot, row)`: of a slot, that of the lane's row, which it may count otherwise. All
+    /// lanes.
     template <class Of>
     CATENA_FN void start_group(Of matrix_of) {
         int wanted = this->row() + mine;
         if (P.rows > 1 && wanted >= this->end_row) wanted = this->end_row - 1;
-        at = reinterpret_cast<std::uintptr_t>(matrix_of(this->slot()) +
-                                              distance(wanted, row_stride));
+        const std::byte* const matrix = matrix_of(this->slot(), wanted);
+        at = reinterpret_cast<std::uintptr_t>(matrix + distance(wanted, row_stride));
     }
     CATENA_FN const std::byte* slice_begin() const {
         return reinterpret_cast<const std::byte*>(at);

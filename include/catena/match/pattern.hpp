@@ -128,6 +128,7 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
     for (int i = 0; i < chain.count; ++i)
         if (!detail::take(out, passed, chain.stages[i], chain::emits_sum(chain, i))) return {};
     if (has_float_weights(out.dense | out.expert)) out.activations = out.activations | format::f32;
+    if (chain::turns_heads(chain)) return {};  // plan/detail/draft/head_fuser.hpp finds these
     const bool value = out.stages.any(value_stages);
     const bool group = !out.dense.empty() || !out.expert.empty();
     const bool whole = value || out.stages.empty();  // no sum without the norm that reads it

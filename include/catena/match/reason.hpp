@@ -116,6 +116,11 @@ namespace CATENA_NAMESPACE {
     X(routing_groups, "what limits a token to groups of experts is nothing that a row does")       \
     X(routing_choice, "experts are sorted by something else than their scores and a bias")         \
     X(routing_read, "others read a value between the logits of experts and their weights")         \
+    X(no_heads_inside, "no row turns or stores these heads in the launch of their matrices")       \
+    X(heads_apart, "it and its heads are results of several launches, or others read them, too")   \
+    X(heads_split, "its matrices and it cannot be one launch: node {have} shares its memory")      \
+    X(heads_slower,                                                                                \
+      "the launch of its matrices with it should take {have} ns, the two launches {need} ns")      \
     X(no_routing_inside, "no row routes a token in the launch of these experts")                   \
     X(routing_split, "it and its experts cannot be one launch: node {have} shares its memory")     \
     X(routing_slower,                                                                              \

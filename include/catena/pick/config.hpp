@@ -111,6 +111,8 @@ constexpr band_limits band_limits_of(const matvec_policy& n, const product_probl
     const bool alone = combined(p) || makes_norm_first(n, p);
     const int teams = alone ? 1 : warp_teams(n, n.threads / warp_size);
     if (teams * n.rows > 0) out.unit = std::int64_t{teams} * n.rows;
+    if (n.turns)
+        out.most = std::int64_t{most_groups(n)} * n.rows * warp_teams(n, n.threads / warp_size);
     const int block = info(format::q8_1).block_elements;
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];

@@ -29,6 +29,7 @@ constexpr bool serves(const row_computation& row, const row_computation& needs) 
 }
 constexpr bool serves(const product_computation& row, const product_computation& needs) {
     if (row.kind != needs.kind || (needs.own && !row.own)) return false;
+    if (has_heads(row.epilogue) != has_heads(needs.epilogue)) return false;
     const bool formats = row.emits.contains(needs.emits) && row.weights.contains(needs.weights) &&
                          row.epilogue.contains(needs.epilogue);
     const bool stages =
@@ -111,7 +112,10 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
         if (!is_multiple(p.k, block)) return no(limit::divisibility, p.k, block);
         if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
             return no(limit::requantized, m.rows, result);
+        if (n.turns && m.rows % 2 != 0) return no(limit::pairs, m.rows, 2);
     }
+    if (n.turns && p.member_count > max_head_members)
+        return no(limit::held_values, p.member_count, max_head_members);
     if (combined(p) && slots_of(p) > slots_added(n))
         return no(limit::slots, slots_of(p), slots_added(n));
     if (const std::int64_t experts = p.member[0].experts; routes(p)) {

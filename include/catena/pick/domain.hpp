@@ -51,8 +51,8 @@ inline constexpr epilogue_set act_part = epilogue_set::of(epilogue_part::act);
 inline constexpr epilogue_set quantize_part = epilogue_set::of(epilogue_part::quantize);
 /// What any launch may do with a result beside a function, the next group's activation, and sums of
 /// slots, which are of experts alone.
-inline constexpr epilogue_set added_parts =
-    all_epilogue_parts.without(function_parts | epilogue_part::combine | epilogue_part::quantize);
+inline constexpr epilogue_set added_parts = all_epilogue_parts.without(
+    function_parts | epilogue_part::combine | epilogue_part::quantize | epilogue_part::heads);
 
 /// Every format of the set once, through the same parts, and one of them plain.
 inline product_problem group_of(format_set weights, skeleton kind, std::int32_t rows,

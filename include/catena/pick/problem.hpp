@@ -217,6 +217,7 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
             if (info(part).reads == part_operand::result) ++results;
         bytes += 4 * columns * m.rows * results;
         if (m.epilogue.has(epilogue_part::quantize)) bytes += columns * q8_1_row_bytes(m.rows);
+        if (has_heads(m.epilogue) && !m.written) bytes += 2 * m.rows;  // of a cache of 16 bits
     }
     return bytes;
 }

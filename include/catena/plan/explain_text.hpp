@@ -98,7 +98,8 @@ inline std::string work(const product_problem& p) {
            (p.expert ? std::to_string(p.columns) + " expert columns"
                      : detail::counted(p.columns, " column", " columns")) +
            (quantizes_inside(p.needs) ? ", quantized inside" : "") +
-           (routes(p) ? ", chosen inside" : "");
+           (routes(p) ? ", chosen inside" : "") +
+           (has_heads(p.needs.epilogue) ? ", heads turned" : "");
 }
 /// What a launch has to do.
 inline std::string work(const problem& p) {

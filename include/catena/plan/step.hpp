@@ -75,6 +75,8 @@ struct step_args {
     bool of_heads() const { return kind == skeleton::row && heads.members > 0; }
     /// Does it send tokens to their experts?
     bool of_routing() const { return kind == skeleton::row && route.tokens > 0; }
+    /// Does it multiply matrices and turn their results?
+    bool turns_heads() const { return kind == skeleton::matvec && matvec.heads.members > 0; }
     /// f(struct of its kind).
     template <class F>
     auto visit(const F& f) const {

@@ -144,6 +144,8 @@ class planned_run {
             ++met_.steps;
             met_.heads += has_heads(stages_of(s.what));
             met_.convolved += convolves(stages_of(s.what));
+            met_.turned += s.what.kind() != catena::skeleton::row &&
+                           has_heads(s.what.product().needs.epilogue);
             const bool routes = catena::routes(stages_of(s.what));
             met_.routes += routes && s.what.kind() == catena::skeleton::row;
             met_.routed += routes && s.what.kind() != catena::skeleton::row;

@@ -25,6 +25,7 @@ struct tally {
     int scaled = 0;        ///< row steps with a number that what joins a residual is times
     int scaled_norms = 0;  ///< with one of the norm
     int heads = 0;         ///< launches of several values with heads
+    int turned = 0;        ///< launches of matrices that turn their results
     int routes = 0;        ///< launches that send tokens to their experts
     int routed = 0;        ///< launches of experts that find these themselves
     int convolved = 0;     ///< launches that convolve

@@ -16,6 +16,38 @@ using catena::head_member;
 using catena::heads_args;
 using catena::stage_kind;
 
+operand_range one(const char* name, const void* at, std::int64_t bytes, int owner) {
+    return {name, static_cast<const std::byte*>(at), bytes, {1, 1, 1}, {0, 0, 0}, owner};
+}
+
+std::int64_t positions(const heads_args& a) {
+    const catena::pairing pairs = a.turn.pairs;
+    const bool four = pairs == catena::pairing::sections || pairs == catena::pairing::interleaved;
+    return a.tokens * (four ? 4 : 1);
+}
+
+/// What turns and stores a value.
+void judge_turn_and_store(const heads_args& a, const head_member& m, int owner, machine& on,
+                          operands& ops) {
+    if (m.turned) ops.read(one("positions", a.positions, std::int64_t{4} * positions(a), owner));
+    if (m.turned && a.factors != nullptr)
+        ops.read(one("factors", a.factors, 2 * a.turn.dims, owner));
+    if (m.cache == nullptr) return;
+    ops.read(one("ids", m.cache_ids, std::int64_t{m.ids_of_64_bits ? 8 : 4} * a.tokens, owner));
+    ops.write(one("cache", m.cache,
+                  (m.cache_rows - 1) * m.cache_nb + std::int64_t{4} * m.k * m.heads, owner));
+    if (m.cache_type != format::f32) on.blame("a cache that no random graph has");
+}
+
+/// Where a token is stored; null: there is no such row.
+float* cached(const head_member& m, int token) {
+    const std::int64_t row = m.ids_of_64_bits
+                                 ? static_cast<const std::int64_t*>(m.cache_ids)[token]
+                                 : static_cast<const std::int32_t*>(m.cache_ids)[token];
+    if (row < 0 || row >= m.cache_rows) return nullptr;
+    return reinterpret_cast<float*>(static_cast<std::byte*>(m.cache) + row * m.cache_nb);
+}
+
 class head_launch {
   public:
     head_launch(const catena::row& r, const heads_args& a, machine& m)
@@ -103,36 +135,12 @@ class head_launch {
                     {nb1, nb2, 0},
                     owner};
         };
-        const auto one = [&](const char* name, const void* at,
-                             std::int64_t bytes) -> operand_range {
-            return {name, static_cast<const std::byte*>(at), bytes, {1, 1, 1}, {0, 0, 0}, owner};
-        };
         if (!convolves()) ops.read(heads("x", m.x, m.x_nb1, m.x_nb2));
-        if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * m.k), true);
-        if (m.turned) ops.read(one("positions", a_.positions, std::int64_t{4} * positions()));
-        if (m.turned && a_.factors != nullptr)
-            ops.read(one("factors", a_.factors, 2 * a_.turn.dims));
+        if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * m.k, owner), true);
         if (m.f32 != nullptr) ops.write(heads("f32", m.f32, m.f32_nb1, m.f32_nb2));
-        if (m.cache != nullptr) {
-            bits |= reinterpret_cast<std::intptr_t>(m.cache) | m.cache_nb;
-            ops.read(one("ids", m.cache_ids, std::int64_t{m.ids_of_64_bits ? 8 : 4} * a_.tokens));
-            ops.write(one("cache", m.cache,
-                          (m.cache_rows - 1) * m.cache_nb + std::int64_t{4} * m.k * m.heads));
-            demand(m.cache_type == format::f32, "a cache that no random graph has");
-        }
+        if (m.cache != nullptr) bits |= reinterpret_cast<std::intptr_t>(m.cache) | m.cache_nb;
+        judge_turn_and_store(a_, m, owner, machine_, ops);
         demand(bits % (p.vector ? 16 : 4) == 0, "heads that are not aligned");
-    }
-
-    std::int64_t positions() const {
-        const catena::pairing pairs = a_.turn.pairs;
-        const bool four =
-            pairs == catena::pairing::sections || pairs == catena::pairing::interleaved;
-        return a_.tokens * (four ? 4 : 1);
-    }
-
-    std::int64_t cache_row(const head_member& m, int token) const {
-        return m.ids_of_64_bits ? static_cast<const std::int64_t*>(m.cache_ids)[token]
-                                : static_cast<const std::int32_t*>(m.cache_ids)[token];
     }
 
     void convolve() {
@@ -187,10 +195,7 @@ class head_launch {
                 if (m.f32 != nullptr)
                     std::copy(head, head + k, offset(m.f32, h * m.f32_nb1 + t * m.f32_nb2));
                 if (m.cache == nullptr) continue;
-                const std::int64_t row = cache_row(m, t);
-                if (row < 0 || row >= m.cache_rows) continue;
-                auto* const to = static_cast<std::byte*>(m.cache) + row * m.cache_nb;
-                std::copy(head, head + k, reinterpret_cast<float*>(to) + h * m.k);
+                if (float* const to = cached(m, t)) std::copy(head, head + k, to + h * m.k);
             }
     }
 };
@@ -199,6 +204,42 @@ class head_launch {
 
 void launch_heads(const catena::row& r, const heads_args& a, machine& m) {
     head_launch(r, a, m).run();
+}
+
+const head_member* heads_of(const catena::matvec_args& a, const catena::matvec_member& m) {
+    return a.heads.members > 0 ? &a.heads.member[&m - a.member] : nullptr;
+}
+const head_member* heads_of(const catena::matmul_args&, const catena::matvec_member&) {
+    return nullptr;
+}
+
+void judge_turned(const catena::row& r, const catena::matvec_args& a, machine& m, operands& ops) {
+    const auto demand = [&m](bool fine, const char* what) {
+        if (!fine) m.blame(what);
+    };
+    demand((a.heads.members > 0) == r.policy.matvec().turns, "heads that its row does not turn");
+    if (a.heads.members == 0) return;
+    demand(a.heads.members == a.members && a.heads.tokens == 1 && a.columns == 1,
+           "heads that are not the results of one token");
+    demand(a.heads.turn.first == 0 && positions(a.heads) == 1, "a turn that no matvec makes");
+    for (int i = 0; i < a.members && m.fault.empty(); ++i) {
+        const head_member& h = a.heads.member[i];
+        demand(h.k % 2 == 0 && h.k * h.heads == a.member[i].rows, "heads that are not its rows");
+        demand(!h.normed && h.x == nullptr && h.f32 == nullptr, "heads that are not its results");
+        demand(a.band_rows % 2 == 0, "a band of half a pair");
+        judge_turn_and_store(a.heads, h, i, m, ops);
+    }
+}
+
+void turn_result(const catena::matvec_args& a, const catena::matvec_member& m,
+                 std::vector<float>& result) {
+    const head_member* const h = heads_of(a, m);
+    if (h == nullptr) return;
+    for (int i = 0; h->turned && i < m.rows; i += h->k)
+        scalar::turn(result.data() + i, a.heads.turn, a.heads.positions, 1, 0, a.heads.factors);
+    for (float& f : result) f *= h->scale;
+    float* const to = h->cache != nullptr ? cached(*h, 0) : nullptr;
+    if (to != nullptr) std::copy(result.begin(), result.end(), to);
 }
 
 }  // namespace catena_test

@@ -2,6 +2,7 @@
 #include "product_launch.hpp"
 
 #include "arithmetic.hpp"
+#include "head_launch.hpp"
 #include "operands.hpp"
 #include "route_launch.hpp"
 
@@ -98,6 +99,7 @@ class product_launch {
             out = out | epilogue_part::act;
         if (m.residual != nullptr) out = out | epilogue_part::residual;
         if (!quantized(m).empty()) out = out | epilogue_part::quantize;
+        if (heads_of(a_, m) != nullptr) out = out | epilogue_part::heads;
         return out;
     }
 
@@ -201,6 +203,7 @@ class product_launch {
                 ops.write(flat("quantized norm", a_.norm_q8_1, catena::q8_1_row_bytes(a_.k)));
         }
         if constexpr (!tiled) judge_routed(row_, a_, machine_, ops);
+        if constexpr (!tiled) judge_turned(row_, a_, machine_, ops);
         if (a_.ids != nullptr && !routed())
             ops.read({"ids",
                       reinterpret_cast<const std::byte*>(a_.ids),
@@ -241,7 +244,8 @@ class product_launch {
                "an epilogue that the row does not do");
         demand(m.up == nullptr || p.rows % 2 == 0, "a pair of matrices for an odd number of rows");
         const std::vector<target> targets = quantized(m);
-        demand(m.dst != nullptr || !targets.empty(), "a member whose result goes nowhere");
+        const bool stored = heads_of(a_, m) != nullptr && heads_of(a_, m)->cache != nullptr;
+        demand(m.dst != nullptr || !targets.empty() || stored, "a result that goes nowhere");
         demand(m.first_band == band, "bands that are not numbered over the members");
         const int block = numbers() ? 32 : fp8() ? 128 : info(m.type).block_elements;
         demand(a_.k % block == 0, "rows that are no whole blocks");
@@ -362,6 +366,7 @@ class product_launch {
             for (int r = 0; r < m.rows; ++r)
                 out[static_cast<std::size_t>(r)] +=
                     offset(m.residual, slot(c) * m.residual_nb1 + token(c) * m.residual_nb2)[r];
+        if constexpr (!tiled) turn_result(a_, m, out);
         if (m.dst != nullptr)
             std::copy(out.begin(), out.end(),
                       offset(m.dst, slot(c) * m.dst_nb1 + token(c) * m.dst_nb2));

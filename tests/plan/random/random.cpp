@@ -70,6 +70,7 @@ TEST_CASE(
     const tally met = check_seeds(norm_inside_table(), 1200);
     if (met.graphs < 1000) return;
     CHECK(met.norms > met.graphs / 4);
+    CHECK(met.turned > met.graphs / 400);
     CHECK(met.routed > met.graphs / 50);
     CHECK(met.quantizes > met.graphs / 4);
 }

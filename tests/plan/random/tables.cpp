@@ -70,6 +70,9 @@ table norm_inside_table() {
             }
             r.order = order_of(p);
             out.push_back(r);
+            p.turns = true, p.cluster = 0;
+            r.computes.product().epilogue = parts_of_heads;
+            if (!objection_to(r.computes, r.policy)) out.push_back(r);
         }
         return out;
     }();

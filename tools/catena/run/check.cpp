@@ -37,6 +37,7 @@ step_result checker::run(int step) {
                     : a.of_heads()               ? run_heads(step, a.heads)
                     : a.of_routing()             ? run_routes(step, a.route)
                     : a.kind == skeleton::row    ? run_row(step, a.row)
+                    : a.turns_heads()            ? run_turned(step, a.matvec)
                     : a.kind == skeleton::matvec ? run_matvec(step, a.matvec)
                                                  : run_matmul(step, a.matmul);
     r.rows = output_rows(a);

@@ -78,6 +78,21 @@ class checker {
     /// What is written of the value that a row step makes, or a matvec besides its products.
     void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);
     step_result run_matvec(int step, const matvec_args& a);
+    /// A matvec that turns heads. Whole heads are seeded, around the rows of the blocks that run.
+    step_result run_turned(int step, const matvec_args& a);
+    /// Gives heads where their tokens stand, their rows of caches and the divisors of angles. What
+    /// a reference of turned heads reads of these.
+    chain::inputs seed_turn(int step, const heads_args& a);
+    /// Seeds what a matvec makes its activation of, and the weight of a norm.
+    void seed_inputs(int step, const matvec_args& a, std::int64_t rows);
+    /// What a matvec multiplies, before it quantizes that. Empty: another step has quantized it.
+    std::vector<double> multiplied_by(int step, const matvec_args& a, std::int64_t rows) const;
+    /// The activation as a matvec reads it, and as its maker would have it without quantizing.
+    struct read_activations {
+        std::vector<double> read, exact;
+    };
+    read_activations activations_of(int step, const matvec_args& a,
+                                    const std::vector<double>& multiplied) const;
     step_result run_matmul(int step, const matmul_args& a);
     /// The parts of a matvec or of a matmul that are looked at, with seeded operands. `ids`: the
     /// expert of each column.

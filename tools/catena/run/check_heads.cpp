@@ -1,4 +1,5 @@
 // Steps of heads: every head of every value runs, and all that is written is compared.
+#include "heads.hpp"
 #include "quantized.hpp"
 
 #include "catena/chain/reference.hpp"
@@ -10,35 +11,6 @@
 
 namespace catena::tool {
 namespace {
-
-/// The rounding of a format alone, or little more.
-double limit_of(format cache) {
-    switch (cache) {
-        case format::f16:
-            return 1e-6;
-        case format::bf16:
-            return 2e-5;
-        case format::q8_0:
-            return 1e-4;
-        case format::q4_0:
-            return 2e-2;
-        default:
-            return 1e-7;
-    }
-}
-
-/// A row for each token, and another one for each if there are enough.
-std::vector<std::int64_t> rows_for(const heads_args& a, const head_member& m) {
-    std::vector<std::int64_t> rows;
-    for (std::int64_t t = 0; t < a.tokens; ++t) rows.push_back(m.cache_rows - 1 - t % m.cache_rows);
-    return rows;
-}
-
-template <class T>
-void write_numbers(machine& on, const void* to, const std::vector<std::int64_t>& values) {
-    const std::vector<T> own(values.begin(), values.end());
-    on.write(const_cast<void*>(to), std::as_bytes(std::span(own)));
-}
 
 /// The heads of a value in memory, token after token.
 class member_data {
@@ -60,11 +32,6 @@ class member_data {
             write_values(on_, const_cast<std::byte*>(at),
                          seeded(random_bits(key, head++), m_.k, 0, 1));
         });
-        if (m_.cache == nullptr) return;
-        if (m_.ids_of_64_bits)
-            write_numbers<std::int64_t>(on_, m_.cache_ids, rows_for(a_, m_));
-        else
-            write_numbers<std::int32_t>(on_, m_.cache_ids, rows_for(a_, m_));
     }
 
     std::vector<double> values(const float* base, std::int64_t nb1, std::int64_t nb2) const {
@@ -93,7 +60,7 @@ class member_data {
             for (std::size_t i = 0; i < found.size(); ++i) sum.add(found[i], expected[i]);
         }
         to.comparisons.push_back(
-            {of + " " + catena::name(m_.cache_type), sum.value(), limit_of(m_.cache_type)});
+            {of + " " + catena::name(m_.cache_type), sum.value(), limit_of_cache(m_.cache_type)});
     }
 
   private:
@@ -119,17 +86,11 @@ lowered_chain chain_of(const head_member& m) {
 step_result checker::run_heads(int step, const heads_args& a) {
     if (a.convolved.channels > 0) return run_convolution(step, a);
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
-    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
-    const rope_numbers turn = turn_of(s);
+    const chain::inputs turn = seed_turn(step, a);
     const auto by_key = [&](const float* constant, std::int64_t count, float mean) {
         const std::uint64_t own = random_bits(asked_.seed, where_.key(constant));
         write_values(on_, const_cast<float*>(constant), seeded(own, count, mean, 0.1f));
     };
-    std::vector<std::int64_t> positions;
-    for (std::int64_t i = 0; i < std::int64_t{a.tokens} * turn.positions(); ++i)
-        positions.push_back(11 + 3 * i);
-    if (a.positions != nullptr) write_numbers<std::int32_t>(on_, a.positions, positions);
-    if (a.factors != nullptr) by_key(a.factors, turn.dims / 2, 2);
     for (int i = 0; i < a.members; ++i) {
         member_data(on_, a, a.member[i]).seed(random_bits(key, static_cast<std::uint64_t>(i)));
         if (a.member[i].weight != nullptr) by_key(a.member[i].weight, a.member[i].k, 1);
@@ -148,12 +109,8 @@ step_result checker::run_heads(int step, const heads_args& a) {
             to.assign(values.begin(), values.end());
         };
         vector(in[operand::weight], m.weight, m.k);
-        if (m.turned) {
-            in.rope = turn;
-            in.positions.assign(positions.begin(), positions.end());
-            vector(in.factors, a.factors, turn.dims / 2);
-        }
-        if (m.cache != nullptr) in.cache_rows = rows_for(a, m);
+        if (m.turned) in.rope = turn.rope, in.positions = turn.positions, in.factors = turn.factors;
+        if (m.cache != nullptr) in.cache_rows = cache_rows_for(a, m);
         all.push_back(std::move(in));
     }
     step_result result;

@@ -165,37 +165,24 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     if (a.combined && a.slot_weights != nullptr)
         write_values(on_, const_cast<float*>(a.slot_weights),
                      seeded(random_bits(key, 3), std::ssize(ids), 0, 1));
-    const product_computation& needs = s.what.product().needs;
-    const bool norm = makes_norm(s.what), as_f32 = needs.activation == format::f32;
     const std::int64_t rows = !has_experts(a) ? a.columns : tokens * a.x_slots;
-    if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
-    if (norm)
-        write_values(on_, const_cast<float*>(a.norm_weight),
-                     seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
+    seed_inputs(step, a, rows);
     const std::vector<sampled_band> bands = seed_bands(a, ids, random_bits(key, 1));
     std::vector<std::uint32_t> blocks;  // the first of a cluster; it brings the others along
     for (const sampled_band& b : bands) blocks.push_back(b.place().at.block * s.config.cluster);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
     if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
     if (routed) blocks.push_back(0);
-    const auto multiplied =  // before the launch: a residual may be the same tensor
-        norm     ? normed(chain, a, read_f32(a, rows))
-        : as_f32 ? read_f32(a, rows)
-                 : std::vector<double>{};
+    const auto multiplied = multiplied_by(step, a, rows);  // a residual may be the same tensor
 
     step_result result;
     result.fault = launch(step, blocks);
-    if (result.fault.empty() && !as_f32 && !norm && activations_.count(s.chain) == 0)
+    if (result.fault.empty() && multiplied.empty() && activations_.count(s.chain) == 0)
         result.fault = "no step before it made the activation that it reads";
     if (!result.fault.empty()) return result;
 
-    // The activation as the step read it, and as its maker would have it without quantizing.
-    const std::vector<double>& exact = as_f32 || norm ? multiplied : activations_.at(s.chain);
-    const bool quantizes = (norm && !has_float_weights(needs.weights)) || quantizes_inside(needs);
-    const std::vector<double> read = quantizes ? quantized_inside(exact)
-                                     : as_f32  ? exact
-                                               : read_activation(a, std::ssize(exact) / a.k);
-    auto made = compare_bands(chain, a, bands, read, exact, result);
+    const read_activations x = activations_of(step, a, multiplied);
+    auto made = compare_bands(chain, a, bands, x.read, x.exact, result);
     if (writes_norm) {
         compare_norm(a, multiplied, result);
         activations_[s.chain] = multiplied;
@@ -203,6 +190,37 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     if (routed) compare_routing(a.routing, routing, result);
     keep(step, key, made, result);
     return result;
+}
+
+void checker::seed_inputs(int step, const matvec_args& a, std::int64_t rows) {
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
+    const bool norm = makes_norm(s.what), as_f32 = s.what.product().needs.activation == format::f32;
+    if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
+    if (norm)
+        write_values(on_, const_cast<float*>(a.norm_weight),
+                     seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
+}
+
+std::vector<double> checker::multiplied_by(int step, const matvec_args& a,
+                                           std::int64_t rows) const {
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    const planned_chain& place = plan_.chains()[static_cast<std::size_t>(s.chain)];
+    if (makes_norm(s.what)) return normed(plan_.rows().chains[place.chain], a, read_f32(a, rows));
+    if (s.what.product().needs.activation == format::f32) return read_f32(a, rows);
+    return {};
+}
+
+checker::read_activations checker::activations_of(int step, const matvec_args& a,
+                                                  const std::vector<double>& multiplied) const {
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    const product_computation& needs = s.what.product().needs;
+    const std::vector<double>& exact = multiplied.empty() ? activations_.at(s.chain) : multiplied;
+    const bool norm = makes_norm(s.what);
+    if ((norm && !has_float_weights(needs.weights)) || quantizes_inside(needs))
+        return {quantized_inside(exact), exact};
+    if (needs.activation == format::f32) return {exact, exact};
+    return {read_activation(a, std::ssize(exact) / a.k), exact};
 }
 
 void checker::compare_norm(const matvec_args& a, const std::vector<double>& norm,

@@ -9,6 +9,7 @@
 #include "catena/chain/ops/mul.hpp"
 #include "catena/chain/ops/own.hpp"
 #include "catena/chain/ops/quantize.hpp"
+#include "catena/chain/ops/rope.hpp"
 
 #include <cstdint>
 #include <type_traits>
@@ -16,6 +17,14 @@
 #include <vector>
 
 namespace CATENA_NAMESPACE::chain {
+
+/// turned_heads: the outputs of a matrix are the heads of a token. What a head passes before
+/// attention (rope, and store<F...>) the launch of the matrix does; the numbers of the turn are
+/// operands of the launch.
+struct turned_heads_op {
+    static constexpr void spell(text& out) { out << "turned_heads"; }
+};
+inline constexpr turned_heads_op turned_heads{};
 
 /// The part of an epilogue that an op is; empty if none.
 template <class Op>
@@ -43,6 +52,8 @@ inline constexpr auto epilogue_part_of<add_op<operand::residual>> =
 template <>
 inline constexpr auto epilogue_part_of<quantize_op<format::q8_1>> =
     epilogue_set::of(epilogue_part::quantize);
+template <>
+inline constexpr auto epilogue_part_of<turned_heads_op> = epilogue_set::of(epilogue_part::heads);
 
 /// A product on its way, and that of the second matrix; `which` matrix and which row they are of.
 struct product_value {
@@ -138,6 +149,12 @@ struct part_meaning<epilogue_part::residual> : idle_part {};
 template <>
 struct part_meaning<epilogue_part::quantize> : idle_part {};
 
+/// A turn is of whole heads: epilogue_stage makes it.
+template <>
+struct part_meaning<epilogue_part::heads> : idle_part {
+    static bool asked(const matrix& m) { return m.head > 0 || m.head_scale != 1; }
+};
+
 /// Calls `visit` with the meaning of each part, in their order.
 template <class Visit>
 constexpr void each_part(const Visit& visit) {
@@ -197,6 +214,8 @@ struct epilogue_stage {
         if (m.combined) combine(e, m, product);
         const std::vector<double>& residual = m[epilogue_part::residual].values;
         for (std::size_t i = 0; i < residual.size(); ++i) product[i] += residual[i];
+        if (m.head > 0) turn_heads(e.in, m.head, m.rows / m.head, product);
+        for (double& v : product) v *= m.head_scale;
     }
 
     static void combine(const evaluation& e, const matrix& m, std::vector<double>& product) {
@@ -237,7 +256,11 @@ struct epilogue_op {
         static_assert(!once || !of_group || !sums,
                       "catena: the launch that chooses experts does not add them up: put combine "
                       "behind the matrices that come last");
-        return once && of_group && !sums ? Before.then(stage_kind::epilogue) : refused;
+        constexpr bool alone = !has_heads(lowered.parts) || parts_of_heads.contains(lowered.parts);
+        static_assert(!once || !of_group || sums || alone,
+                      "catena: outputs that are heads get a bias, and nothing else: write "
+                      "epilogue<add(bias), turned_heads>");
+        return once && of_group && !sums && alone ? Before.then(stage_kind::epilogue) : refused;
     }
 };
 
@@ -259,11 +282,11 @@ constexpr auto make_epilogue() {
     static_assert(named, "catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>");
     static_assert(known,
                   "catena: epilogue<...> takes mul(scale), mul(factor), add(bias), glu, act, own, "
-                  "combine, add(residual) and quantize<q8_1> only");
+                  "combine, add(residual), quantize<q8_1> and turned_heads only");
     static_assert(ordered,
                   "catena: epilogue<...> names each part once, in the order in which they happen: "
                   "mul(scale), mul(factor), add(bias), glu, act, own, combine, add(residual), "
-                  "quantize<q8_1>");
+                  "quantize<q8_1>, turned_heads");
     if constexpr (named && known && ordered)
         return epilogue_op<std::remove_const_t<decltype(Parts)>...>{};
     else

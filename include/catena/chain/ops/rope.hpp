@@ -26,31 +26,35 @@ inline double angle_of(const inputs& in, std::int64_t token, std::int64_t tokens
     return angle * (double{n.scale} * (1 - mix) + mix);
 }
 
+/// Turns heads of k elements, so many for each token.
+inline void turn_heads(const inputs& in, std::int64_t k, std::int64_t heads,
+                       std::vector<double>& value) {
+    const rope_numbers& n = in.rope;
+    if (n.pairs == pairing::none) return;
+    const std::int64_t rows = static_cast<std::int64_t>(value.size()) / k, tokens = rows / heads;
+    if (static_cast<std::int64_t>(in.positions.size()) != tokens * n.positions())
+        throw std::invalid_argument("reference: a token lacks a position");
+    if (!in.factors.empty()) expect_elements("factors", in.factors, n.dims / 2);
+    const double magnitude = rotation_of(n).magnitude;
+    const bool near = n.pairs == pairing::neighbors;
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (int pair = 0; pair < n.dims / 2; ++pair) {
+            const double angle = angle_of(in, row / heads, tokens, pair);
+            const std::int64_t first = row * k + n.first + (near ? 2 * pair : pair);
+            double& a = value[static_cast<std::size_t>(first)];
+            double& b = value[static_cast<std::size_t>(first + (near ? 1 : n.dims / 2))];
+            const double cosine = std::cos(angle) * magnitude, sine = std::sin(angle) * magnitude;
+            a = std::exchange(b, a * sine + b * cosine) * -sine + a * cosine;
+        }
+}
+
 struct rope_op {
     static constexpr stage lowered = {};
     static constexpr stage_kind kind = stage_kind::rope;
 
     static void apply(evaluation& e, const stage&) {
-        const inputs& in = e.in;
-        const rope_numbers& n = in.rope;
-        for (double& v : e.value) v *= in.head_scale;
-        if (n.pairs == pairing::none) return;
-        const std::int64_t tokens = in.rows / in.heads;
-        if (static_cast<std::int64_t>(in.positions.size()) != tokens * n.positions())
-            throw std::invalid_argument("reference: a token lacks a position");
-        if (!in.factors.empty()) expect_elements("factors", in.factors, n.dims / 2);
-        const double magnitude = rotation_of(n).magnitude;
-        const bool near = n.pairs == pairing::neighbors;
-        for (std::int64_t row = 0; row < in.rows; ++row)
-            for (int pair = 0; pair < n.dims / 2; ++pair) {
-                const double angle = angle_of(in, row / in.heads, tokens, pair);
-                const std::int64_t first = row * in.k + n.first + (near ? 2 * pair : pair);
-                double& a = e.value[static_cast<std::size_t>(first)];
-                double& b = e.value[static_cast<std::size_t>(first + (near ? 1 : n.dims / 2))];
-                const double cosine = std::cos(angle) * magnitude,
-                             sine = std::sin(angle) * magnitude;
-                a = std::exchange(b, a * sine + b * cosine) * -sine + a * cosine;
-            }
+        for (double& v : e.value) v *= e.in.head_scale;
+        turn_heads(e.in, e.in.k, e.in.heads, e.value);
     }
 
     static constexpr void spell(text& out) { out << "rope"; }

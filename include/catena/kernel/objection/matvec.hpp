@@ -55,6 +55,13 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
             "blocks find experts of one column, each by itself, which another launch quantized"};
     if (p.single_token && (p.routes || inside || float_weights || p.columns != 1))
         return {"experts of one token have one column, which another launch quantized, and ids"};
+    if (p.turns != has_heads(c.epilogue))
+        return {"a matvec that turns heads says so, and no other launch does"};
+    if (p.turns && !parts_of_heads.contains(c.epilogue))
+        return {"a result that is turned gets a bias, and nothing else"};
+    const bool pairs = p.columns == 1 && p.rows % 2 == 0 && p.product != inner_product::mma;
+    if (p.turns && (!pairs || p.routes || p.cluster != 0 || p.slices != 0))
+        return {"a warp turns pairs of an even number of rows, of one column and one matrix"};
     const std::int64_t ring = p.stages * (warps * stage_bytes(p, c.weights));
     if (p.routes && ring < route_shared_bytes(routed_experts(p)))
         return {"a ring of {} bytes has no room for the {} experts that a block looks at",
@@ -67,6 +74,7 @@ constexpr product_computation matvec_of(const matvec_policy& p, format_set weigh
     product_computation c;
     if (p.placement != norm_placement::producer) c.stages = stage_set::of(stage_kind::rms_norm);
     if (p.routes) c.stages = stage_set::of(stage_kind::choose);
+    if (p.turns) c.epilogue = epilogue_set::of(epilogue_part::heads);
     c.weights = weights;
     return c;
 }

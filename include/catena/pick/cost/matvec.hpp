@@ -251,6 +251,12 @@ constexpr double quantized_us(const product_problem& p, const cost_constants& c)
     return p.needs.epilogue.has(epilogue_part::quantize) ? c.quantize_us : 0;
 }
 
+/// Where heads are turned to is computed between columns and products: 250 cycles of a sine and a
+/// cosine, and 150 for what is loaded with the columns, and later than these. Predicted.
+constexpr double heads_us(const product_problem& p, const arch& a) {
+    return has_heads(p.needs.epilogue) ? 400 / a.cycles_per_us : 0;
+}
+
 /// The time in which one block sorts all experts for later readers, while the others multiply.
 constexpr double sorted_us(const matvec_policy& n, const product_problem& p, double warps,
                            const cost_constants& c) {
@@ -281,7 +287,7 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
     const double all = (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) +
-                       quantized_us(p, c) +
+                       quantized_us(p, c) + heads_us(p, a) +
                        way_and_memory_us(n, has, way, has.weights / a.bytes_per_us - unfilled, c) *
                            (1 + spare_share * spare);
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();

@@ -10,7 +10,6 @@
 #include "catena/plan/detail/draft/group.hpp"
 #include "catena/plan/detail/draft/head_planner.hpp"
 #include "catena/plan/detail/draft/inside.hpp"
-#include "catena/plan/detail/draft/route_fuser.hpp"
 #include "catena/plan/detail/draft/route_planner.hpp"
 
 #include <algorithm>
@@ -28,8 +27,7 @@ class plan_builder : drafter {
           weigh_(g_, draft_.accepted, choices_),
           outputs_(drafted),
           trial_(drafted, judge_, weigh_),
-          routed_(drafted),
-          groups_(drafted, outputs_, trial_, routed_),
+          groups_(drafted, outputs_, trial_),
           inside_(drafted, outputs_, trial_, groups_, weigh_),
           heads_(drafted),
           convolutions_(drafted),
@@ -83,7 +81,6 @@ class plan_builder : drafter {
     weigher weigh_;
     output_finder outputs_;
     group_trial trial_;
-    route_fuser routed_;
     grouper groups_;
     inside_fuser inside_;
     head_planner heads_;

@@ -62,6 +62,7 @@ struct draft {
     std::vector<shared_activation> activations;
     std::unordered_map<std::int32_t, std::int32_t> routed;  ///< the routing of a group's step, by
                                                             ///< its place among accepted steps
+    std::unordered_map<std::int32_t, std::int32_t> turned;  ///< the heads that a group's step makes
     std::vector<left_over> left;
 
     draft(const graph_index& index, const premises& of)

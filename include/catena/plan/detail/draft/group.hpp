@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/plan/detail/draft/group_trial.hpp"
+#include "catena/plan/detail/draft/head_fuser.hpp"
 #include "catena/plan/detail/draft/outputs.hpp"
 #include "catena/plan/detail/draft/route_fuser.hpp"
 
@@ -15,8 +16,8 @@ namespace CATENA_NAMESPACE {
 
 class grouper : drafter {
   public:
-    grouper(draft& drafted, output_finder& outputs, group_trial& trial, route_fuser& routes)
-        : drafter(drafted), outputs_(outputs), trial_(trial), routes_(routes) {}
+    grouper(draft& drafted, output_finder& outputs, group_trial& trial)
+        : drafter(drafted), outputs_(outputs), trial_(trial), routes_(drafted), heads_(drafted) {}
 
     /// Deals the readers of an activation to steps: by kind (dense, one set of expert ids, or both
     /// with one token), then by the listed set of formats that holds most of them, then by what is
@@ -39,8 +40,10 @@ class grouper : drafter {
     void close(const family& f, attempt& tried) {
         std::vector<made_value> values = trial_.take_values();
         std::optional<routing> routed = routes_.fuse(tried);
+        std::optional<std::vector<head_chain>> turned = heads_.fuse(tried);
         const std::int32_t index = tried.accept();
         if (routed) routes_.report(std::move(*routed), index);
+        if (turned) heads_.report(std::move(*turned), index);
         for (auto o = static_cast<std::size_t>(draft_.first_output.back());
              o < draft_.outputs.size(); ++o)
             draft_.leave(left_behind(g_, draft_.outputs[o].what));
@@ -55,7 +58,8 @@ class grouper : drafter {
   private:
     output_finder& outputs_;
     group_trial& trial_;
-    route_fuser& routes_;
+    route_fuser routes_;
+    head_fuser heads_;
 };
 
 }  // namespace CATENA_NAMESPACE

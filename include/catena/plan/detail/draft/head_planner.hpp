@@ -78,23 +78,10 @@ class head_planner : drafter {
         const obstacle why = draft_row(
             what, node, [&](attempt& tried) { cover_heads(g_, some, {}, tried.trial()); });
         if (why.found()) return why;
-        add_made(known_.heads, as_match(std::move(some), what.needs.stages));
+        add_made(known_.heads, match_of_heads(view_, std::move(some)));
         if (has_norm(what.needs.stages))
             draft_.activations.back().norm_apart = {node, reason::norm_of_heads};
         return {};
-    }
-
-    /// The match that a plan reports for the values: that of the first one.
-    match as_match(std::vector<head_chain>&& some, stage_set stages) const {
-        match m;
-        const head_chain& first = some.front();
-        m.stages = stages;
-        m.node = first.made_by() >= 0 ? first.made_by() : first.store;
-        m.activation = view_.nodes[m.node];
-        m.stream = view_.node(m.node).stream;
-        m.f32_needed = first.written;
-        m.values = std::move(some);
-        return m;
     }
 };
 

@@ -104,6 +104,19 @@ inline convolution_args convolution_arguments(const graph_view& view, const conv
     return a;
 }
 
+/// The values as a plan reports them: by the first one.
+inline match match_of_heads(const graph_view& view, std::vector<head_chain>&& some) {
+    match m;
+    const head_chain& first = some.front();
+    m.stages = problem_of(view, some).needs.stages;
+    m.node = first.made_by() >= 0 ? first.made_by() : first.store;
+    m.activation = view.nodes[m.node];
+    m.stream = view.node(m.node).stream;
+    m.f32_needed = first.written;
+    m.values = std::move(some);
+    return m;
+}
+
 inline heads_args head_arguments(const graph_view& view, const std::vector<head_chain>& all,
                                  const convolution& by, addresses& at) {
     heads_args a;
@@ -145,6 +158,13 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
     return a;
 }
 
+/// Heads that are the results of matrices, in the order of these, which write f32 themselves.
+inline heads_args turned_arguments(const graph_view& view, std::vector<head_chain> by_matrix,
+                                   addresses& at) {
+    for (head_chain& h : by_matrix) h.x = no_tensor, h.at = {}, h.written = false;
+    return head_arguments(view, by_matrix, {}, at);
+}
+
 /// Lets a step cover the nodes of a convolution. The block that reads channels of states is the one
 /// that replaces them, whichever states these are. A CPY reads nothing of where it writes.
 inline void cover_convolution(const graph_index& g, const convolution& by, trial_step& trial) {
@@ -162,21 +182,25 @@ inline void cover_convolution(const graph_index& g, const convolution& by, trial
     });
 }
 
-/// Lets a step cover the nodes of heads. A SET_ROWS reads nothing of the cache that it writes into.
+/// Lets a step cover the nodes of one value, which node `before` of the step makes; -1: it is
+/// there. A SET_ROWS reads nothing of the cache that it writes into.
+inline void cover_head(const graph_index& g, const head_chain& h, std::int32_t before,
+                       trial_step& trial) {
+    constexpr unsigned cache = 1u << 2;
+    h.each_node([&](std::int32_t n) {
+        unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
+        if (n == h.store) internal |= cache;
+        const bool written = n == h.store || (n == h.made_by() && h.written);
+        trial.nodes.push_back({n, !written, internal, n == h.store ? 0 : ~0u});
+        before = n;
+    });
+}
+
+/// Lets a step cover the nodes of heads.
 inline void cover_heads(const graph_index& g, const std::vector<head_chain>& all,
                         const convolution& by, trial_step& trial) {
-    constexpr unsigned cache = 1u << 2;
     if (by.found()) cover_convolution(g, by, trial);
-    for (const head_chain& h : all) {
-        std::int32_t before = by.found() ? by.made_by() : -1;
-        h.each_node([&](std::int32_t n) {
-            unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
-            if (n == h.store) internal |= cache;
-            const bool written = n == h.store || (n == h.made_by() && h.written);
-            trial.nodes.push_back({n, !written, internal, n == h.store ? 0 : ~0u});
-            before = n;
-        });
-    }
+    for (const head_chain& h : all) cover_head(g, h, by.found() ? by.made_by() : -1, trial);
     std::sort(trial.nodes.begin(), trial.nodes.end(),
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
 }

@@ -77,6 +77,7 @@ struct premises : detail::owned {
     std::int32_t convolution = -1;     ///< chain of launches of heads that are convolved, or -1
     std::int32_t routing = -1;         ///< chain of launches of routing, or -1
     std::int32_t routed_experts = -1;  ///< chain of launches of experts that route, or -1
+    std::int32_t turned = -1;          ///< chain of matrices whose results are turned, or -1
     format_set norms_inside;           ///< weights of the matvecs that make their activation
     int norm_columns = 0;              ///< most columns of those matvecs
 
@@ -87,6 +88,7 @@ struct premises : detail::owned {
             if (switched_off(asked, t.chains[c].name)) continue;
             const stage_set stages = chain::row_part(t.chains[c]).stages;
             if (has_heads(stages)) (convolves(stages) ? convolution : heads) = c;
+            if (chain::turns_heads(t.chains[c])) turned = c;
             if (routes(stages))
                 (chain::weights_of(t.chains[c]).empty() ? routing : routed_experts) = c;
         }

@@ -33,7 +33,8 @@ struct stored_group {
     std::int64_t ids_nb1 = 0;
     const float* slot_weights = nullptr;
     bool combined = false;
-    route_args routing;  ///< routing of the one token; tokens = 0: ids are given
+    route_args routing;       ///< routing of the one token; tokens = 0: ids are given
+    std::int32_t heads = -1;  ///< index into head_launches: what the results are as heads, or -1
     std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;
     std::int32_t x_rows = 0, experts = 0, bands = 0;
     std::int32_t first_member = 0, members = 0;
@@ -57,7 +58,7 @@ struct plan_contents : detail::owned {
     std::vector<left_over> left;
     std::vector<stored_args> args;  ///< arguments of each step
     std::vector<row_args> row_launches;
-    std::vector<heads_args> head_launches;
+    std::vector<heads_args> head_launches;  ///< those of groups, too
     std::vector<route_args> route_launches;
     std::vector<stored_group> groups;
     std::vector<stored_member> members;

@@ -105,6 +105,8 @@ class argument_reader {
         a.eps = head().eps;
         a.combined = head().combined;
         a.routing = head().routing;
+        if (head().heads >= 0)
+            a.heads = made_.head_launches[static_cast<std::size_t>(head().heads)];
         a.slot_weights = head().slot_weights;
         a.band_rows = step_.band_rows;
         a.bands = head().bands;

@@ -285,6 +285,12 @@ class plan_writer {
             h.routing =
                 route_arguments(view_, draft_.activations[at(routed)].found.routed, address);
         }
+        if (has_heads(asked.needs.epilogue)) {
+            const std::int32_t turned = draft_.turned.at(accepted);
+            h.heads = static_cast<std::int32_t>(out_.head_launches.size());
+            out_.head_launches.push_back(
+                turned_arguments(view_, draft_.activations[at(turned)].found.values, address));
+        }
         h.first_member = static_cast<std::int32_t>(out_.members.size());
         h.members = asked.member_count;
         std::int32_t band = 0;

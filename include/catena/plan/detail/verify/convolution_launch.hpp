@@ -3,16 +3,16 @@
 #pragma once
 
 #include "catena/plan/detail/verify/convolution_values.hpp"
-#include "catena/plan/detail/verify/routing_launch.hpp"
+#include "catena/plan/detail/verify/head_launch.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
 
-class convolution_launch : public routing_launch {
+class convolution_launch : public head_launch {
   public:
-    using routing_launch::routing_launch;
+    using head_launch::head_launch;
 
   protected:
     void convolve(const row& r, const heads_args& a) {

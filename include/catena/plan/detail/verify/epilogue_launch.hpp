@@ -2,16 +2,16 @@
 // as kernel/args.hpp says what they mean.
 #pragma once
 
-#include "catena/plan/detail/verify/routing_launch.hpp"
+#include "catena/plan/detail/verify/head_launch.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
 
-class epilogue_launch : public routing_launch {
+class epilogue_launch : public head_launch {
   public:
-    using routing_launch::routing_launch;
+    using head_launch::head_launch;
 
   protected:
     /// The products of a member, and what the launch does with them.
@@ -24,6 +24,7 @@ class epilogue_launch : public routing_launch {
         bool picked = false;                   ///< ids pick the matrices, or they take turns
         bool sums = false;                     ///< the results of a token's slots are added up
         std::size_t first_read = 0;            ///< the first of the member's reads
+        const head_member* head = nullptr;     ///< what the result is as heads; null: no heads
     };
 
     /// The parts in the order in which a kernel does them; then the results are written.
@@ -35,6 +36,7 @@ class epilogue_launch : public routing_launch {
         function(p);
         own(p);
         if (p.sums) combine(a, p);
+        if (p.head != nullptr) heads(a, p);
         write_results(a, p);
     }
 
@@ -123,6 +125,13 @@ class epilogue_launch : public routing_launch {
         for (std::int64_t i = 1; i < a.slots; ++i)
             sum = plus(sum, slot_of(v, rows, a.slots, tokens, i));
         return sum;
+    }
+
+    void heads(const matmul_args&, member_products&) {}
+    void heads(const matvec_args& a, member_products& p) {
+        uses(p, epilogue_part::heads);
+        p.v = turned_heads(a.heads, *p.head, p.v);
+        if (p.head->cache != nullptr) store_heads(a.heads, *p.head, p.v, 1);
     }
 
     /// Adds the residual, and writes the results as f32 and as the next activation.

@@ -25,6 +25,11 @@ class group_launch : public epilogue_launch {
     }
     static std::int64_t x_rows_of(const matmul_args& a, std::int64_t) { return a.x_rows; }
 
+    static const head_member* head_of(const matmul_args&, const matvec_member&) { return nullptr; }
+    static const head_member* head_of(const matvec_args& a, const matvec_member& m) {
+        return a.heads.members > 0 ? &a.heads.member[&m - a.member] : nullptr;
+    }
+
     template <class Args>
     void begin_group(const step& s, const row& r, const Args& a, std::int32_t stream) {
         begin(stream, beyond(s, r, a));
@@ -138,6 +143,7 @@ class group_launch : public epilogue_launch {
         out.picked = picked;
         out.sums = sums;
         out.first_read = own_reads;
+        out.head = head_of(a, m);
         finish(a, out);
     }
 

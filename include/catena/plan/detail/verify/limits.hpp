@@ -145,6 +145,12 @@ inline void limit_convolution(launch_rules& rules, const row& r, const heads_arg
     rules.must(channels == by.channels, "are not those of all values", by.channels, "its channels");
 }
 
+/// Are the numbers of a turn those of pairs in a head of k elements?
+inline bool turns_pairs(const rotation& t, std::int64_t k) {
+    return t.dims > 0 && t.dims % 2 == 0 && t.first >= 0 && t.first % 2 == 0 &&
+           t.first + t.dims <= k;
+}
+
 inline fault beyond(const step& s, const row& r, const heads_args& a) {
     const row_policy& p = r.policy.row();
     const row_computation& c = r.computes.row();
@@ -167,9 +173,7 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
         if (p.vector) rules.multiple(m.k, 4, "elements of a head");
         rules.must(m.f32 == nullptr || c.emits.has(format::f32), "is not written by its row", 0,
                    "f32");
-        const bool turns = a.turn.dims > 0 && a.turn.dims % 2 == 0 && a.turn.first >= 0 &&
-                           a.turn.first % 2 == 0 && a.turn.first + a.turn.dims <= m.k;
-        rules.must(!m.turned || (turns && c.stages.has(stage_kind::rope)),
+        rules.must(!m.turned || (turns_pairs(a.turn, m.k) && c.stages.has(stage_kind::rope)),
                    "are nothing that its row turns", a.turn.dims, "pairs of a head");
         rules.must(!m.normed || c.stages.has(stage_kind::rms_norm),
                    "is nothing that its row can do", 0, "the norm of a head");
@@ -253,6 +257,37 @@ void limit_columns(launch_rules& rules, const Args& a) {
                    "stands behind one of a single matrix", i, "an expert matrix");
 }
 
+/// The results of a matvec as the heads of one token.
+inline void limit_heads(launch_rules& rules, const matvec_args& a, const matvec_policy& p) {
+    const heads_args& all = a.heads;
+    const bool by_one = all.turn.pairs == pairing::neighbors || all.turn.pairs == pairing::halves;
+    rules.must(all.members == a.members && all.members <= max_head_members, "has no matrix",
+               all.members, "a value of heads");
+    rules.must(all.tokens == 1 && a.columns == 1 && all.convolved.channels == 0,
+               "are not those of one token", all.tokens, "its heads");
+    rules.multiple(a.band_rows, 2, "rows of a band");
+    rules.at_most(a.band_rows, std::int64_t{most_groups(p)} * p.rows * (p.threads / warp_size),
+                  "rows of a band");
+    if (rules.broken) return;
+    for (std::int32_t i = 0, rows = 0; i < all.members; ++i) {
+        const head_member& h = all.member[i];
+        rules.must(h.first_row == rows, "are not behind those of the values before", h.first_row,
+                   "heads");
+        rows += h.heads;
+        rules.must(h.k > 0 && std::int64_t{h.k} * h.heads == a.member[i].rows,
+                   "are not the results of a matrix", h.k, "elements of its heads");
+        rules.multiple(h.k, 2, "elements of a head");
+        rules.must(h.x == nullptr && h.f32 == nullptr && !h.normed, "is nothing that its row does",
+                   i, "a norm or a copy of heads");
+        rules.must(!h.turned || (by_one && all.turn.first == 0 && turns_pairs(all.turn, h.k)),
+                   "are nothing that its row turns", all.turn.dims, "pairs of a head");
+        if (h.cache == nullptr) continue;
+        rules.must(element_caches.has(h.cache_type), "is nothing that its row stores",
+                   static_cast<int>(h.cache_type), "the format of a cache");
+        rules.must(h.cache_rows > 0, "has no rows", h.cache_rows, "a cache");
+    }
+}
+
 inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     const matvec_policy& p = r.policy.matvec();
     launch_rules rules(s);
@@ -273,6 +308,10 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
                        a.slots == a.routing.numbers.chosen,
                    "are not those of one token", a.columns, "its columns");
     }
+    rules.must(p.turns == (a.heads.members > 0), "are nothing that its row does, or are missing", 0,
+               "heads");
+    if (p.turns) limit_heads(rules, a, p);
+    if (rules.broken) return rules.broken;
     rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
                "is written for several columns", a.columns, "the norm");
     epilogue_set used;

@@ -42,41 +42,13 @@ class row_launch : public convolution_launch {
             v = times(v, of_rows(this->vector(m.weight, n.k, vector ? 16 : 4, early.back().name),
                                  n.k, n.all()));
         }
-        if (m.turned) v = turned(v, a.turn, n.k, n.n1, positions(a), factors(a));
-        v = times(v, m.scale);
+        v = turned_heads(a, m, v);
         if (m.f32 != nullptr) {
             const row_strides at{m.f32_nb1, m.f32_nb2, 0};
             write(lies(n, m.f32, at, vector, "the result"), v, "the result", first_read);
         }
-        if (m.cache == nullptr) return;
-        const format_info& f = info(m.cache_type);
-        const std::uint64_t unit = f.block_elements > 1 ? 2
-                                   : vector             ? 4 * std::uint64_t(f.block_bytes)
-                                                        : std::uint64_t(f.block_bytes);
-        aligned(address_of(m.cache), unit, "the cache");
-        aligned(static_cast<std::uint64_t>(m.cache_nb), unit, "rows of the cache");
-        region ids(address_of(m.cache_ids), m.ids_of_64_bits ? 8 : 4);
-        ids.add(a.tokens, m.ids_of_64_bits ? 8 : 4);
-        region cache(address_of(m.cache), f.block_bytes);
-        cache.add(quotient(n.k * n.n1, f.block_elements), f.block_bytes);
-        cache.add(m.cache_rows, m.cache_nb);
-        aligned(address_of(m.cache_ids), m.ids_of_64_bits ? 8 : 4, "numbers of rows");
-        const value numbers = read_at(ids, "numbers of rows");
-        write(cache, stored(read(cache), v, m.cache_type, numbers.hash, m.ids_of_64_bits),
-              "the cache", reads.size());
+        if (m.cache != nullptr) store_heads(a, m, v, vector ? 4 : 1);
         if (values == 0) fail("has no elements", 0, "heads");
-    }
-
-    std::uint64_t positions(const heads_args& a) {
-        aligned(address_of(a.positions), 4, "positions");
-        const bool four = a.turn.pairs == pairing::sections || a.turn.pairs == pairing::interleaved;
-        return read_at(rows_at(a.positions, a.tokens * std::int64_t{four ? 4 : 1}, 1, 0),
-                       "positions")
-            .hash;
-    }
-    std::uint64_t factors(const heads_args& a) {
-        if (a.factors == nullptr) return 0;
-        return vector(a.factors, a.turn.dims / 2, 4, "divisors of angles").hash;
     }
 
     struct rows_of {

@@ -1,0 +1,52 @@
+// What steps of heads and matvecs that turn heads are given and judged by alike.
+#pragma once
+
+#include "data.hpp"
+
+#include "catena/kernel/args.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace catena::tool {
+
+/// The largest error of heads in a cache: the rounding of its format alone, or little more.
+inline double limit_of_cache(format cache) {
+    switch (cache) {
+        case format::f16:
+            return 1e-6;
+        case format::bf16:
+            return 2e-5;
+        case format::q8_0:
+            return 1e-4;
+        case format::q4_0:
+            return 2e-2;
+        default:
+            return 1e-7;
+    }
+}
+
+/// A row for each token, and another one for each if there are enough.
+inline std::vector<std::int64_t> cache_rows_for(const heads_args& a, const head_member& m) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t t = 0; t < a.tokens; ++t) rows.push_back(m.cache_rows - 1 - t % m.cache_rows);
+    return rows;
+}
+
+template <class T>
+void write_numbers(machine& on, const void* to, const std::vector<std::int64_t>& values) {
+    const std::vector<T> own(values.begin(), values.end());
+    on.write(const_cast<void*>(to), std::as_bytes(std::span(own)));
+}
+
+/// Writes the rows of a value's cache in which its tokens are stored.
+inline void seed_cache_rows(machine& on, const heads_args& a, const head_member& m) {
+    if (m.cache == nullptr) return;
+    if (m.ids_of_64_bits)
+        write_numbers<std::int64_t>(on, m.cache_ids, cache_rows_for(a, m));
+    else
+        write_numbers<std::int32_t>(on, m.cache_ids, cache_rows_for(a, m));
+}
+
+}  // namespace catena::tool
