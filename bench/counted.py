@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 from pages import ROOT, filled, table, written
-from walks import walks
+from then_and_now import walks
 
 PAGE = "docs/performance.md"
 GRAPHS = ROOT / "tests/data/graphs"

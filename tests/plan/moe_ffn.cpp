@@ -32,28 +32,21 @@ std::vector<reason> why_left_whole(moe_layer& c, const graph_view& view) {
 
 using change = std::function<void(moe_layer&)>;
 
-using change = std::function<void(moe_layer&)>;
-
 }  // namespace
 
 TEST_CASE("a MOE_FFN gets the steps of the nodes that it stands for", "[plan][moe_ffn]") {
-    for (const bool merged : {false, true})
-        for (const std::int64_t tokens : {1, 4}) {
-            CAPTURE(merged, tokens);
-            moe_shape s;
-            s.merged = merged;
-            s.tokens = tokens;
-            moe_layer one(s, true), all(s, false);
-            const graph_view view = one.seen();
-            const plan p = planned(view);
-            check_same_steps(p, planned(all.seen()));
-            CHECK(p.counters().matmuls == (merged ? 2 : 3));
-            CHECK(p.counters().served == p.counters().matmuls);
-            CHECK(p.size() == 4);
-            CHECK(p.at(one.position(one.moe)).role == role::launch);
-            CHECK(verify(view, p).proved);
-            check_walk(view, p);
-        }
+    each_moe_shape([](const moe_shape& s) {
+        moe_layer one(s, true), all(s, false);
+        const graph_view view = one.seen();
+        const plan p = planned(view);
+        check_same_steps(p, planned(all.seen()));
+        CHECK(p.counters().matmuls == (s.merged ? 2 : 3));
+        CHECK(p.counters().served == p.counters().matmuls);
+        CHECK(p.size() == 4);
+        CHECK(p.at(one.position(one.moe)).role == role::launch);
+        CHECK(verify(view, p).proved);
+        check_walk(view, p);
+    });
 }
 
 TEST_CASE("a routing of more tokens is not left to an engine that has it in a MOE_FFN alone",

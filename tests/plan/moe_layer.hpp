@@ -27,6 +27,19 @@ struct moe_shape {
     bool merged = false;
 };
 
+/// Calls `test` with split and merged weights, each with one token and with four.
+template <class F>
+void each_moe_shape(const F& test) {
+    for (const bool merged : {false, true})
+        for (const std::int64_t tokens : {1, 4}) {
+            CAPTURE(merged, tokens);
+            moe_shape s;
+            s.merged = merged;
+            s.tokens = tokens;
+            test(s);
+        }
+}
+
 /// A norm, a router with its experts, and the sum with what was normed; the router and the experts
 /// are one node or as many as llama.cpp builds for them.
 struct moe_layer : graph_builder {

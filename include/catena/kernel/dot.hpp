@@ -164,8 +164,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                     for (const auto& summand : w[r]) t = x.dp4a(summand[i], q[i], t);
                 }
                 if constexpr (in_place)  // behind all products: none of them waits for the sum
-                    for (int p = 0; p < parts; ++p)
-                        dot[p] = dot[p] - form::excess_in_place(group) * total[p];
+                    for (int p = 0; p < parts; ++p) dot[p] -= form::group_excess(group) * total[p];
                 real products[parts];
                 CATENA_UNROLL
                 for (int p = 0; p < parts; ++p) products[p] = from_int(dot[p]);

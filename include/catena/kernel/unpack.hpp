@@ -70,9 +70,9 @@ inline constexpr int group_words = 8;
 ///
 /// Optional words in place, for a format whose groups share bytes, so that a group's bits need no
 /// shift. Every q is a multiple of its value, of which that value has the share `share_in_place`,
-/// and then too large by `excess_in_place`. dp4a corrects both.
+/// and then too large by `group_excess`. dp4a corrects both.
 ///
-///     static constexpr int excess_in_place(int group);
+///     static constexpr int group_excess(int group);
 ///     static constexpr float share_in_place(int group);  // a power of two
 ///     template <class X>
 ///     static void words_in_place(X& x, const std::byte* block, int group, int (&q)[group_words]);
@@ -146,7 +146,7 @@ inline constexpr bool has_summands = requires {
 
 template <format F>
 inline constexpr bool has_in_place = requires {
-    unpack<F>::excess_in_place(0);
+    unpack<F>::group_excess(0);
 };
 
 /// Words as `unpack<F>::words` gives them, each byte too large by excess_of<F>.

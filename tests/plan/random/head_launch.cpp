@@ -90,14 +90,14 @@ class head_launch {
     /// The state that is picked.
     const float* state() const {
         const catena::convolution_args& c = a_.convolved;
-        const std::int64_t values = std::int64_t{c.length - 1} * c.channels;
-        return c.state + values * (c.state_id == nullptr ? 0 : *c.state_id);
+        return offset(c.state, c.state_ids == nullptr ? 0 : *c.state_ids * c.state_nb);
     }
 
     void judge_convolution(operands& ops) {
         const catena::convolution_args& c = a_.convolved;
         demand(row_.computes.row().stages.has(stage_kind::convolve),
                "a convolution that the row lacks");
+        demand(c.sequences == 1, "sequences that no random graph has");
         const auto part = [](const char* name, const void* at, std::int64_t bytes, int n = 1,
                              std::int64_t nb = 0) -> operand_range {
             return {name, static_cast<const std::byte*>(at), bytes, {n, 1, 1}, {nb, 0, 0}};
@@ -106,9 +106,9 @@ class head_launch {
         ops.read(part("x", c.x, row, a_.tokens, c.x_nb));
         ops.read(part("taps", c.taps, row * c.length), true);
         if (c.bias != nullptr) ops.read(part("bias", c.bias, row), true);
-        if (c.state_id != nullptr) {
-            ops.read(part("number of the state", c.state_id, 4));
-            demand(*c.state_id >= 0 && *c.state_id < c.states, "a state that is not there");
+        if (c.state_ids != nullptr) {
+            ops.read(part("number of the state", c.state_ids, 4));
+            demand(*c.state_ids >= 0 && *c.state_ids < c.states, "a state that is not there");
             if (!machine_.fault.empty()) return;
         }
         ops.read(part("state", state(), kept));

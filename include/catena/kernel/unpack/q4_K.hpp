@@ -39,7 +39,7 @@ struct unpack<format::q4_K> : with_k4_scales {
     }
 
     /// A nibble n of a high half is read as 16 * (n - 8).
-    CATENA_FN static constexpr int excess_in_place(int group) { return group % 2 == 0 ? 0 : -128; }
+    CATENA_FN static constexpr int group_excess(int group) { return group % 2 == 0 ? 0 : -128; }
     CATENA_FN static constexpr float share_in_place(int group) {
         return group % 2 == 0 ? 1 : 1.0f / 16;
     }

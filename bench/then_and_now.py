@@ -47,7 +47,7 @@ def engine_then(walk, kernels):
             continue
         kernel = kernels[launch["kernel"]]
         if kernel not in OPS and kernel not in BESIDE:
-            sys.exit(f"walks.py: {LAUNCHES}: nobody has said which op {kernel} computes")
+            sys.exit(f"then_and_now.py: {LAUNCHES}: nobody has said which op {kernel} computes")
         times[(BESIDE[kernel], kernel) if kernel in BESIDE else (OPS[kernel], None)].append(launch["us"])
     return times
 
@@ -62,7 +62,7 @@ def steps_then(catena):
     done = subprocess.run([catena, "tune", "--arch", "sm_90", "--check-model", "--out", TUNING, "--registers", REGISTERS,
                            "--walks", LAUNCHES, "--json"], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"walks.py: {catena} tune ends with {done.returncode}: {done.stderr.strip()}")
+        sys.exit(f"then_and_now.py: {catena} tune ends with {done.returncode}: {done.stderr.strip()}")
     return {(w["model"], w["load"]): w for w in json.loads(done.stdout)["walks"]}
 
 
