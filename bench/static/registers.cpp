@@ -23,8 +23,6 @@ namespace {
 
 using namespace catena::evidence;
 
-using namespace catena::evidence;
-
 /// Every fault of a compiled row, as a sentence.
 std::string faults(const row& r, const std::string& name,
                    const std::vector<compiled_kernel>& kernels, const arch& target) {
