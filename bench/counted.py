@@ -52,6 +52,18 @@ def times(plans):
                  [[p.name, *cells(p.one_ordered), *cells(p.four_ordered)] for p in plans])
 
 
+def parts(plans):
+    names = ["bytes", "node", "columns", "warps", "results"]
+
+    def cells(e):
+        us = [e["predicted"]["model_us"][name] for name in names]
+        return [f"{x:.0f}" for x in (*us, sum(us))]
+
+    heads = [*names, "sum"]
+    return table(["model", *heads, *(f"{head}, 4 columns" for head in heads)],
+                 [[p.name, *cells(p.one_ordered), *cells(p.four_ordered)] for p in plans])
+
+
 def quantizing(plans):
     return table(["model", "quantizing, peer", "quantizing, Catena", "groups", "whole groups"],
                  [[p.name, str(p.one["activations"]["matmuls"]), str(p.one["activations"]["quantized_once"]),
@@ -72,6 +84,7 @@ def main():
         plans = list(workers.map(lambda model: Plans(sys.argv[1], model), models))
     by_load = {model: {"tg1": p.one_ordered, "b4": p.four_ordered} for model, p in zip(models, plans)}
     blocks = {"launches": launches(plans), "quantizing": quantizing(plans), "times": times(plans),
+              "parts": parts(plans),
               "walks": walks(sys.argv[1], by_load), "prompts": prompts(plans)}
     if sys.argv[2:] == ["--print"]:
         return print("\n\n".join(blocks.values()))

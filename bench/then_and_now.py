@@ -74,7 +74,7 @@ class Load:
         self.us, self.now = None, None
 
     def trace(self, then, times, plan):
-        now, kept = plan["predicted"]["steps_us"], engine_now(times, plan["launches"]["engine"])
+        now, kept = sum(plan["predicted"]["model_us"].values()), engine_now(times, plan["launches"]["engine"])
         engine = sum(map(sum, times.values()))
         before, after = then["predicted_us"] + engine, now + kept
         self.us = [then["measured_us"], then["predicted_us"], now, engine, kept, before, after]

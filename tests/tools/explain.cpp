@@ -55,6 +55,11 @@ TEST_CASE("a small graph's one activation is emitted by its norm and read by its
     const auto& predicted = j["predicted"];
     CHECK(predicted["steps_us"].get<double>() == Approx(steps_us));
     CHECK(predicted["engine_floor_us"] > 0);
+    double parts_us = 0;
+    for (const auto& [part, us] : predicted["model_us"].items()) parts_us += us.get<double>();
+    CHECK(parts_us == Approx(steps_us));
+    CHECK(j["steps"][1]["model_us"]["columns"] > 0);
+    CHECK(j["steps"][0]["model_us"]["columns"] == 0);  // a row step waits for none
     // A cold stream slows what reads bytes, and no launch.
     const double all_us = steps_us + predicted["engine_floor_us"].get<double>();
     CHECK(predicted["cold_us"] > all_us);

@@ -74,6 +74,14 @@ value measured_json(const measured_plan& m) {
     return out;
 }
 
+value json_of(const launch_time& t) {
+    return {{"node", t.node},
+            {"bytes", t.bytes},
+            {"columns", t.columns},
+            {"warps", t.warps},
+            {"results", t.results}};
+}
+
 value step_json(const report& r, std::size_t i, bool verbose) {
     const explained_step& s = r.plan.steps[i];
     const explained_chain& c = r.plan.chains[static_cast<std::size_t>(s.chain)];
@@ -87,6 +95,7 @@ value step_json(const report& r, std::size_t i, bool verbose) {
             {"bytes", s.bytes},
             {"predicted_us", s.predicted_us},
             {"attainable_us", s.attainable_us}};
+    v["model_us"] = json_of(r.predicted.of_steps[i]);
     if (!s.makes.empty()) v["makes"] = s.makes;  // places whose activation its epilogue quantizes
     if (r.measured && r.measured->steps[i]) v["measured"] = measured_step_json(r, i);
     if (verbose) v["rejected"] = rejected(r, i);
@@ -127,6 +136,7 @@ std::string as_json(const report& r, bool verbose) {
     root["launches"]["saved"] = {{"per_node", r.wanted.launches_per_node - r.done.launches},
                                  {"peer", r.peer.launches - r.done.launches_engine_fused}};
     root["predicted"] = {{"steps_us", r.predicted.steps_us},
+                         {"model_us", json_of(r.predicted.by_model())},
                          {"engine_floor_us", r.predicted.engine_us},
                          {"cold_us", r.predicted.cold_us},
                          {"tokens", r.predicted.tokens},

@@ -65,6 +65,12 @@ void print_predicted(buffer& out, const report& r) {
          "predicted      {:.0f} us for Catena's steps, {:.0f} us for the engine's nodes at their "
          "floor",
          p.steps_us, p.engine_us);
+    const launch_time t = p.by_model();
+    line(out,
+         "               {:.0f} us for the steps by the model alone: {:.0f} of bytes, {:.0f} of "
+         "nodes, "
+         "and unhidden {:.0f} of waits for columns, {:.0f} of warps, {:.0f} of results",
+         t.us(), t.bytes, t.node, t.columns, t.warps, t.results);
     line(out, "               {:.0f} us for both if cold memory gives {:.0f} % of its bandwidth",
          p.cold_us, 100 * detail::cold_stream_share);
     line(out, "               {:.0f} tokens/s, {} at once: predicted, not measured",

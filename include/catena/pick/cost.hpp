@@ -12,24 +12,35 @@ namespace CATENA_NAMESPACE {
 /// Predicted time of one launch in a graph. The row must satisfy `constraint`. Its blocks are there
 /// `head_start_us` before the launch before it ends; 0: it starts when that has ended, as behind a
 /// kernel of an engine.
-constexpr double predicted_us(const row& r, const row_problem& p, const arch& a,
-                              const launch_shape& shape, const cost_constants& c = {},
-                              double head_start_us = whole_head_start_us) {
-    return detail::node_us(a, head_start_us) + detail::row_us(r, p, a, shape.resident, c);
+constexpr launch_time predicted_time(const row& r, const row_problem& p, const arch& a,
+                                     const launch_shape& shape, const cost_constants& c = {},
+                                     double head_start_us = whole_head_start_us) {
+    launch_time out = detail::row_time(r, p, a, shape.resident, c);
+    out.node = detail::node_us(a, head_start_us);
+    return out;
 }
-constexpr double predicted_us(const row& r, const product_problem& p, const arch& a,
-                              const launch_shape& shape, const cost_constants& c = {},
-                              double head_start_us = whole_head_start_us) {
-    return detail::node_us(a, head_start_us) +
-           (p.needs.kind == skeleton::matvec ? detail::matvec_us(r, p, a, shape, c, head_start_us)
-                                             : detail::matmul_us(r, p, a, shape));
+constexpr launch_time predicted_time(const row& r, const product_problem& p, const arch& a,
+                                     const launch_shape& shape, const cost_constants& c = {},
+                                     double head_start_us = whole_head_start_us) {
+    launch_time out = p.needs.kind == skeleton::matvec
+                          ? detail::matvec_time(r, p, a, shape, c, head_start_us)
+                          : detail::matmul_time(r, p, a, shape);
+    out.node = detail::node_us(a, head_start_us);
+    return out;
+}
+constexpr launch_time predicted_time(const row& r, const problem& p, const arch& a,
+                                     const launch_shape& shape, const cost_constants& c = {},
+                                     double head_start_us = whole_head_start_us) {
+    return p.visit(
+        [&](const auto& own) { return predicted_time(r, own, a, shape, c, head_start_us); });
 }
 
-constexpr double predicted_us(const row& r, const problem& p, const arch& a,
+/// Predicted time of one launch, as a sum.
+template <class Problem>
+constexpr double predicted_us(const row& r, const Problem& p, const arch& a,
                               const launch_shape& shape, const cost_constants& c = {},
                               double head_start_us = whole_head_start_us) {
-    return p.visit(
-        [&](const auto& own) { return predicted_us(r, own, a, shape, c, head_start_us); });
+    return predicted_time(r, p, a, shape, c, head_start_us).us();
 }
 
 /// How long the blocks of the next launch are there before one ends that takes `us`: not while it

@@ -50,8 +50,8 @@ constexpr double columns_of_matrix(const product_problem& p) {
     return columns / used;
 }
 
-constexpr double matmul_us(const row& r, const product_problem& p, const arch& a,
-                           const launch_shape& shape) {
+constexpr launch_time matmul_time(const row& r, const product_problem& p, const arch& a,
+                                  const launch_shape& shape) {
     const matmul_policy& n = r.policy.matmul();
     const double columns = columns_of_matrix(p), tiles = units(columns, n.columns);
     const int parts = shape.share.cluster, per_sm = shape.resident;
@@ -109,9 +109,12 @@ constexpr double matmul_us(const row& r, const product_problem& p, const arch& a
                  static_cast<double>(row_bytes(p.member[i].type, p.k));
     again += static_cast<double>(bands_of(p, shape.band)) * columns *
              static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
-    const double memory =
+    launch_time out;
+    out.bytes =
         static_cast<double>(bytes_of(p)) / a.bytes_per_us + again / (a.bytes_per_us * l2_speedup);
-    return memory_latency_us + (parts > 1 ? cluster_us : 0) + (memory > issue ? memory : issue);
+    out.warps = memory_latency_us + (issue > out.bytes ? issue - out.bytes : 0);
+    out.results = parts > 1 ? cluster_us : 0;
+    return out;
 }
 
 }  // namespace CATENA_NAMESPACE::detail

@@ -273,28 +273,35 @@ constexpr double way_and_memory_us(const matvec_policy& n, const matvec_share& h
     return hidden ? overlapped(way, memory, c) : way + memory;
 }
 
-constexpr double matvec_us(const row& r, const product_problem& p, const arch& a,
-                           const launch_shape& shape, const cost_constants& c,
-                           double head_start_us) {
+/// The time of a launch beside its node.
+constexpr launch_time matvec_time(const row& r, const product_problem& p, const arch& a,
+                                  const launch_shape& shape, const cost_constants& c,
+                                  double head_start_us) {
     const matvec_policy& n = r.policy.matvec();
     const matvec_share has = share_of_matvec(r, p, a, shape);
     const double unfilled = unfilled_us(p, a, has, head_start_us);
-    const double way = unfilled + columns_us(n, p, a, has, c) +
-                       warp_us(r, p, a, shape.band, has, c, head_start_us);
+    const double arrived = unfilled + columns_us(n, p, a, has, c);
+    const double way = arrived + warp_us(r, p, a, shape.band, has, c, head_start_us);
     // An mma always has eight columns: it repeats the last one.
     const auto met = static_cast<double>(columns_met(p));
     const bool free = n.product == inner_product::mma && met > 1;
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
-    const double all = (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) +
-                       quantized_us(p, c) + heads_us(p, a) +
-                       way_and_memory_us(n, has, way, has.weights / a.bytes_per_us - unfilled, c) *
-                           (1 + spare_share * spare);
+    launch_time out;
+    out.bytes = has.weights / a.bytes_per_us;
+    out.results = (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) + quantized_us(p, c) +
+                  heads_us(p, a);
+    const double unhidden =
+        way_and_memory_us(n, has, way, out.bytes - unfilled, c) * (1 + spare_share * spare) -
+        out.bytes;
+    out.columns = unhidden * arrived / way;
+    out.warps = unhidden - out.columns;
     const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
     const double beside =
         writes ? norm_us(n, p)
                : sorted_us(n, p, has.warps * (shape.resident / shape.share.width), c);
-    return all > beside ? all : beside;
+    if (beside > out.us()) out.warps += beside - out.us();
+    return out;
 }
 
 }  // namespace CATENA_NAMESPACE::detail

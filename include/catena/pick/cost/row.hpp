@@ -56,8 +56,9 @@ constexpr double row_block_us(const row_policy& n, const row_problem& p, double 
     return us + quads * warps * c.warp_quad_us;
 }
 
-constexpr double row_us(const row& r, const row_problem& p, const arch& a, int per_sm,
-                        const cost_constants& c) {
+/// The time of a launch beside its node.
+constexpr launch_time row_time(const row& r, const row_problem& p, const arch& a, int per_sm,
+                               const cost_constants& c) {
     const row_policy& n = r.policy.row();
     const auto blocks = static_cast<double>(blocks_of(r, p));
     const double of_sm = units(blocks, a.sms), resident = of_sm < per_sm ? of_sm : per_sm;
@@ -65,8 +66,11 @@ constexpr double row_us(const row& r, const row_problem& p, const arch& a, int p
     const double block = row_block_us(n, p, resident * n.threads / warp_size, c);
     const double in_turn = waves * block + (waves - 1) * c.wave_us;
     const double started = blocks * c.block_start_us;
-    return c.row_launch_us + overlapped(in_turn > started ? in_turn : started,
-                                        static_cast<double>(bytes_of(p)) / a.bytes_per_us, c);
+    launch_time out;
+    out.bytes = static_cast<double>(bytes_of(p)) / a.bytes_per_us;
+    out.warps = c.row_launch_us + overlapped(in_turn > started ? in_turn : started, out.bytes, c) -
+                out.bytes;
+    return out;
 }
 
 }  // namespace CATENA_NAMESPACE::detail

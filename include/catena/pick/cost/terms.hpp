@@ -6,6 +6,21 @@
 
 #include <cstdint>
 
+namespace CATENA_NAMESPACE {
+
+/// What the time of a launch is made of, in us.
+struct launch_time {
+    double node = 0;     ///< a node of a CUDA graph
+    double bytes = 0;    ///< what it reads and writes, at full bandwidth
+    double columns = 0;  ///< its wait for columns, as far as memory does not hide it
+    double warps = 0;    ///< the way of its busiest warp, as far as memory does not hide it
+    double results = 0;  ///< behind the products: quantizing, sums over slots, meetings of clusters
+
+    constexpr double us() const { return node + bytes + columns + warps + results; }
+};
+
+}  // namespace CATENA_NAMESPACE
+
 namespace CATENA_NAMESPACE::detail {
 
 /// The longer of two parts, and what it does not hide of the shorter one.
