@@ -61,11 +61,20 @@ TEST_CASE("a row that was measured slow loses to one that was measured fast", "[
     CHECK(why_not(c, 3) == limit::measured_slower);
 }
 
-TEST_CASE("a prediction does not displace a measurement", "[measured]") {
+TEST_CASE("a prediction does not displace a measurement of a row that is predicted as fast",
+          "[measured]") {
     const std::vector<measurement> medians = {{problem_key(one), 6, 1e6f, 0}};
     const choice c = choose(one, with(medians));
     CHECK(c.best.row == 6);
     CHECK(why_not(c, 3) == limit::unmeasured);
+}
+
+TEST_CASE("a prediction displaces a median that it undercuts, and so does the row's prediction",
+          "[measured]") {
+    using detail::displaces;
+    CHECK(displaces(7.9, 10, 10));
+    CHECK_FALSE(displaces(8.1, 10, 12));  // too near to the median
+    CHECK_FALSE(displaces(8.1, 12, 10));  // too near to the prediction of that row
 }
 
 TEST_CASE("a measurement says nothing about another problem", "[measured]") {

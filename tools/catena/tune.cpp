@@ -204,8 +204,8 @@ std::string checked_model(const tune_options& o, const arch& target, const std::
     if (there) {
         const generator::tuning record = generator::parse_tuning(json::bytes_of(file), file);
         const tune::model_check check(record, target, rows);
-        today = check.errors();
-        if (!today.empty()) held = check.errors_held_back();
+        today = check.errors(check.predicted());
+        if (!today.empty()) held = check.errors(check.predicted_held_back());
     }
     std::vector<tune::walk_sum> walks;
     if (!o.walks.empty()) walks = tune::walks_of(read_launches(o.walks), target, rows);

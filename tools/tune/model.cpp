@@ -5,10 +5,12 @@
 
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
+#include "catena/pick/pick.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 namespace catena::tune {
@@ -183,24 +185,42 @@ cost_constants model_check::fitted_without(int part) const {
                      [&](const cost_constants& c) { return misfit(c, skeleton::matvec, part); });
 }
 
-std::vector<model_error> model_check::errors(const cost_constants& c) const {
-    std::vector<double> predicted;
-    for (const measured_candidate& m : candidates_) predicted.push_back(us(m, c));
-    return errors_of(predicted);
+std::vector<double> model_check::predicted(const cost_constants& c) const {
+    std::vector<double> out;
+    for (const measured_candidate& m : candidates_) out.push_back(us(m, c));
+    return out;
 }
 
-std::vector<model_error> model_check::errors_held_back() const {
+std::vector<double> model_check::predicted_held_back() const {
     std::vector<cost_constants> fitted;
     for (int part = 0; part < parts; ++part) fitted.push_back(fitted_without(part));
-    std::vector<double> predicted;
+    std::vector<double> out;
     for (const measured_candidate& m : candidates_) {
         const int part = part_of_[static_cast<std::size_t>(m.of_problem)];
-        predicted.push_back(us(m, fitted[static_cast<std::size_t>(part)]));
+        out.push_back(us(m, fitted[static_cast<std::size_t>(part)]));
     }
-    return errors_of(predicted);
+    return out;
 }
 
-std::vector<model_error> model_check::errors_of(const std::vector<double>& predicted) const {
+displaced_medians model_check::displaced(const std::vector<double>& predicted) const {
+    displaced_medians out;
+    for (std::size_t left_out = 0; left_out < candidates_.size(); ++left_out) {
+        const measured_candidate& other = candidates_[left_out];
+        std::optional<std::size_t> first;
+        for (std::size_t i = 0; i < candidates_.size(); ++i)
+            if (i != left_out && candidates_[i].of_problem == other.of_problem &&
+                (!first || candidates_[i].median_us < candidates_[*first].median_us))
+                first = i;
+        if (!first) continue;
+        const double median_us = candidates_[*first].median_us;
+        if (!detail::displaces(predicted[left_out], median_us, predicted[*first])) continue;
+        if (other.median_us < 0.99 * median_us) ++out.faster;
+        if (other.median_us > 1.01 * median_us) ++out.slower;
+    }
+    return out;
+}
+
+std::vector<model_error> model_check::errors(const std::vector<double>& predicted) const {
     std::vector<std::pair<std::string, kind_sums>> kinds;
     for (const char* name : kind_names) kinds.push_back({name, {}});
     kind_sums all;

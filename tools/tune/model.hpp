@@ -23,6 +23,13 @@ struct model_error {
     double lost = 0;  ///< mean share of time lost by picking what the model likes best
 };
 
+/// What comes of predictions that displace medians (pick/pick.hpp), if each candidate in turn is
+/// one that was not timed: how many were faster by one percent than the fastest of the others, and
+/// how many slower.
+struct displaced_medians {
+    int faster = 0, slower = 0;
+};
+
 /// A measured candidate of a record, ready to be predicted.
 struct measured_candidate {
     row what;
@@ -38,14 +45,18 @@ class model_check {
   public:
     model_check(const generator::tuning& t, const arch& a, const std::vector<row>& recorded);
 
-    /// By kind, and all together last; empty when nothing was measured.
-    std::vector<model_error> errors(
-        const cost_constants& c = with_cold_columns(as_recorded())) const;
+    /// What the model says of each candidate.
+    std::vector<double> predicted(const cost_constants& c = with_cold_columns(as_recorded())) const;
 
-    /// Errors of predictions for problems that the constants were not fitted to: the problems
-    /// fall into five parts, those of one shape into one, and each part is predicted with constants
-    /// that are fitted to the others.
-    std::vector<model_error> errors_held_back() const;
+    /// The same for problems that the constants were not fitted to: the problems fall into five
+    /// parts, those of one shape into one, and each part is predicted with constants that are
+    /// fitted to the others.
+    std::vector<double> predicted_held_back() const;
+
+    /// Errors of predictions, by kind, and all together last; empty when nothing was measured.
+    std::vector<model_error> errors(const std::vector<double>& predicted) const;
+
+    displaced_medians displaced(const std::vector<double>& predicted) const;
 
     /// Constants that are fitted to the problems of all parts but one; of -1 to all.
     cost_constants fitted_without(int part) const;
@@ -60,7 +71,6 @@ class model_check {
 
     double us(const measured_candidate& m, const cost_constants& c) const;
     double misfit(const cost_constants& c, skeleton kind, int without) const;
-    std::vector<model_error> errors_of(const std::vector<double>& predicted) const;
 };
 
 /// The check as a table, or a sentence that there are no measurements.
