@@ -22,6 +22,11 @@ constexpr row_computation norm = {
     .stages = stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight,
     .emits = all_emits};
 
+/// Does a row write heads, turned, in place of results that others could have?
+bool turns_results(const row& r) {
+    return r.computes.kind() == skeleton::matvec && r.policy.matvec().turns;
+}
+
 /// All distinct rows of all tables, by what they compute and their order.
 std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, std::uint32_t>,
          std::vector<instance>>
@@ -33,7 +38,7 @@ rows_by_order() {
         const table t = instances::on_host(instances::table_named(a.name));
         for (int i = 0; i < t.row_count; ++i) {
             const row& r = t.rows[i];
-            if (!runs(t, i) || tested_on(r) != a.name) continue;
+            if (!runs(t, i) || tested_on(r) != a.name || turns_results(r)) continue;
             const auto weights =
                 r.computes.kind() == skeleton::row ? format_set{} : r.computes.product().weights;
             const auto [stages, emits] =
