@@ -31,10 +31,10 @@ class Stock(unittest.TestCase):
         self.folder.cleanup()
 
     def said(self, program, *options, **variables):
-        """What a program writes, where CUDA's libraries are the stand-ins."""
+        """What a program writes, where CUDA's libraries are the stand-ins. It would load backends of a test folder."""
         own = {"LD_LIBRARY_PATH": STAND_INS, "STAND_IN_LOG": str(self.root / "launches"), **variables}
-        done = subprocess.run([self.root / "bin" / program, *options], env={**os.environ, **own}, text=True,
-                              errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run([self.root / "bin" / program, *options], cwd=self.root, env={**os.environ, **own},
+                              text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=500)
         self.assertEqual(done.returncode, 0, done.stdout[-4000:])
         return done.stdout
