@@ -31,7 +31,7 @@ class Stock(unittest.TestCase):
         self.folder.cleanup()
 
     def said(self, program, *options, **variables):
-        """What a program writes, where CUDA's libraries are the stand-ins. It would load backends of a test folder."""
+        """What a program writes, where CUDA's libraries are the stand-ins. It may load backends from where it runs."""
         own = {"LD_LIBRARY_PATH": STAND_INS, "STAND_IN_LOG": str(self.root / "launches"), **variables}
         done = subprocess.run([self.root / "bin" / program, *options], cwd=self.root, env={**os.environ, **own},
                               text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
