@@ -282,15 +282,3 @@ TEST_CASE("the proof finds each fault of heads that a matvec turns", "[plan][hea
         CHECK(verify(c.g.view(), p).state.code == status_code::wrong_plan);
     }
 }
-
-TEST_CASE("the proof finds a row that turns heads where there are none", "[plan][heads]") {
-    turned_layer c;
-    const plan turns = c.planned();
-    options without;
-    without.chains_off = "turned_heads";
-    plan p = c.planned(without);
-    const plan_faults inside{p};
-    inside.give_row(static_cast<std::size_t>(c.launch(p)),
-                    turns.steps()[static_cast<std::size_t>(c.launch(turns))].row);
-    CHECK(verify(c.g.view(), p).state.code == status_code::wrong_plan);
-}
