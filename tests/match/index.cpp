@@ -83,6 +83,19 @@ TEST_CASE("a source behind empty slots is read as any other", "[index]") {
     CHECK(index.reads(index.position(c.third)).size() == 2);
 }
 
+TEST_CASE("a leaf that others read, too, may die behind its last reader", "[index]") {
+    graph_builder g;
+    const id leaf = g.input(format::f32, {64});
+    const id made = g.other({leaf});
+    g.other({made});
+    g.read_outside(leaf);  // perhaps by nodes in front of the view
+    g.read_outside(made);  // by nodes behind it
+    graph_index built;
+    REQUIRE(built.build(g.view()).ok());
+    CHECK(built.live_until(leaf) == 0);
+    CHECK(built.live_until(made) == graph_index::forever);
+}
+
 TEST_CASE("a matmul is listed with what its value and its weight are like", "[index]") {
     indexed_case c;
     c.g[c.second].flags = 0;  // the engine does not compute it

@@ -223,6 +223,28 @@ TEST_CASE("a policy for one token serves its experts, and nothing else", "[const
     CHECK(judge(matvec(how), dense).why == limit::dense);
 }
 
+TEST_CASE("a matvec that turns heads serves whole pairs of few values", "[constraints]") {
+    const epilogue_set turned = epilogue_set::of(epilogue_part::heads);
+    matvec_policy how = narrow_matvec;
+    how.turns = true;
+    row turns = matvec(how);
+    turns.computes.product().epilogue = parts_of_heads;
+    const auto heads = [&](std::initializer_list<problem_member> members) {
+        product_problem p = matvec_problem(512, members);
+        for (int i = 0; i < p.member_count; ++i) p.member[i].epilogue = turned;
+        p.needs.epilogue = turned;
+        return p;
+    };
+    const problem_member even{format::q4_K, 64}, odd{format::q4_K, 63};
+    CHECK(judge(turns, heads({even})).why == limit::none);
+    CHECK(sentence(judge(turns, heads({even, odd}))) ==
+          "a matrix has 63 rows; the elements of heads turn in pairs");
+    CHECK(sentence(judge(turns, heads({even, even, even, even, even}))) ==
+          "5 matrices; it turns the results of at most 4");
+    CHECK(judge(turns, matvec_problem(512, {even})).why == limit::computes);
+    CHECK(judge(matvec(narrow_matvec), heads({even})).why == limit::computes);
+}
+
 TEST_CASE("float weights want an activation of f32, and rows of whole 32", "[constraints]") {
     matvec_policy n = narrow_matvec;
     n.product = inner_product::fma;

@@ -10,8 +10,10 @@
 #include "catena/plan/explain_text.hpp"
 #include "catena/plan/verify.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 using namespace catena;
 using namespace catena_test;
@@ -21,6 +23,9 @@ namespace {
 struct turned_shape {
     std::int64_t tokens = 1, size = 64, heads = 8, kv_heads = 2;
     bool bias = false, norms = false, factors = false;
+    bool beside = false;     ///< a value of the engine's is turned and stored, too
+    bool late_rows = false;  ///< another matrix has been multiplied with the norm before the rows
+                             ///< of the caches are known
     int mode = 2, dims = 64, first = 0;
     float scale = 1;
     format weights = format::q8_0, cache = format::f16;
@@ -32,7 +37,7 @@ struct turned_layer {
     graph_builder g;
     id positions, rows, factors = no_tensor, keys, values, norm;
     id q, k, v;  ///< as matrices make them, with a bias
-    id turned_q, turned_k, k_set, v_set, attention;
+    id turned_q, turned_k, k_set, v_set, gate, attention;
 
     explicit turned_layer(const turned_shape& s = {}) : is(s) {
         positions = g.input(format::i32, {is.tokens * (is.mode >= 8 ? 4 : 1)});
@@ -42,11 +47,19 @@ struct turned_layer {
         values = g.input(is.cache, {is.size * is.kv_heads, 64});
         norm = g.scaled_norm(g.other({g.input(format::f32, {512, is.tokens})}));
         q = made(is.heads), k = made(is.kv_heads), v = made(is.kv_heads);
+        if (is.late_rows) {
+            gate = g.mul_mat(g.weight(format::q8_0, {512, 512}), norm);
+            rows = g.node(op::other, format::i64, {is.tokens}, {rows, g.other({gate})});
+        }
         turned_q = turned(q, is.heads);
         if (is.scale != 1) turned_q = g.scale(turned_q, is.scale);
         turned_k = turned(k, is.kv_heads);
         k_set = stored(turned_k, keys);
         v_set = stored(v, values);
+        if (is.beside) {
+            const id x = g.other({g.input(format::f32, {is.size * is.kv_heads, is.tokens})});
+            stored(turned(x, is.kv_heads), g.input(is.cache, {is.size * is.kv_heads, 64}));
+        }
         attention = g.node(op::flash_attn_ext, format::f32, {is.size, is.heads, is.tokens},
                            {turned_q, keys, values});
     }
@@ -72,8 +85,8 @@ struct turned_layer {
         return t;
     }
 
-    plan planned(const options& asked = {}) {
-        const plan p = checked_plan(g, norm_inside_table(), asked);
+    plan planned(const options& asked = {}, const table& by = norm_inside_table()) {
+        const plan p = checked_plan(g, by, asked);
         const verification found = verify(g.view(), p);
         CHECK(found.state.message == std::string());
         CHECK(found.proved);
@@ -175,6 +188,27 @@ TEST_CASE("a result that others read, too, is turned behind its launch", "[plan]
     CHECK(p.args(shown.launch(p), nullptr).matvec.member[1].dst == shown.g[shown.turned_k].data);
 }
 
+TEST_CASE("heads that stand apart from the results of matrices are turned behind them",
+          "[plan][heads]") {
+    turned_layer beside({.beside = true});
+    CHECK(why_apart(beside) == reason::heads_apart);
+    turned_layer gaps;
+    for (int d = 1; d < 4; ++d) gaps.g[gaps.turned_q].nb[d] *= 2;
+    gaps.g.share(gaps.turned_q, gaps.g.input(format::f32, {2 * 64 * 8}));
+    CHECK(why_apart(gaps) == reason::heads_reshaped);
+}
+
+TEST_CASE("a launch that makes a norm for others does not move behind them", "[plan][heads]") {
+    turned_layer c({.late_rows = true, .weights = format::bf16});
+    const plan p = c.planned();
+    CHECK_FALSE(c.one(p));
+    CHECK(left_why(p, c.g.position(c.turned_q)) == reason::heads_split);
+    CHECK(c.launch(p) == p.at(c.g.position(c.norm)).step);
+    CHECK(p.at(c.g.position(c.gate)).step > c.launch(p));
+    turned_layer q8_0({.late_rows = true});
+    CHECK_FALSE(q8_0.one(q8_0.planned()));
+}
+
 TEST_CASE("memory that others have meanwhile keeps heads apart", "[plan][heads]") {
     turned_layer c;
     // Q lies over what the norm reads, which other blocks read meanwhile.
@@ -190,6 +224,28 @@ TEST_CASE("heads are turned where that takes less time", "[plan][heads]") {
         without.chains_off = off;
         CHECK_FALSE(c.one(c.planned(without)));
     }
+}
+
+TEST_CASE("medians may say that heads are turned faster apart", "[plan][heads]") {
+    turned_layer c;
+    std::vector<measurement> medians;
+    const auto measured = [&](const options& asked, float us) {
+        const plan made = c.planned(asked);
+        for (const step& s : made.steps()) medians.push_back({problem_key(s.what), s.row, us, 0});
+    };
+    options apart;
+    apart.chains_off = "turned_heads";
+    measured({}, 1000);
+    measured(apart, 1);
+    std::stable_sort(
+        medians.begin(), medians.end(),
+        [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
+    table rows = norm_inside_table();
+    rows.measured = medians.data();
+    rows.measured_count = static_cast<int>(medians.size());
+    const plan p = c.planned({}, rows);
+    CHECK_FALSE(c.one(p));
+    CHECK(left_why(p, c.g.position(c.turned_q)) == reason::heads_slower);
 }
 
 TEST_CASE("the proof finds each fault of heads that a matvec turns", "[plan][heads]") {

@@ -31,6 +31,8 @@ namespace CATENA_NAMESPACE {
     X(columns, "{have} columns; it serves at most {need}")                                         \
     X(few_columns, "{have} columns; a matvec serves fewer than {need}")                            \
     X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")                \
+    X(heads, "{have} matrices; it turns the results of at most {need}")                            \
+    X(odd_heads, "a matrix has {have} rows; the elements of heads turn in pairs")                  \
     X(dense, "it serves experts of one token, and no dense matrices")                              \
     X(slots, "a token has {have} slots; it adds up at most {need}")                                \
     X(sequences, "{have} sequences, which have a warp each; its blocks have {need}")               \

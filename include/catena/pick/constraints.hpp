@@ -112,10 +112,10 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
         if (!is_multiple(p.k, block)) return no(limit::divisibility, p.k, block);
         if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
             return no(limit::requantized, m.rows, result);
-        if (n.turns && m.rows % 2 != 0) return no(limit::pairs, m.rows, 2);
+        if (n.turns && m.rows % 2 != 0) return no(limit::odd_heads, m.rows);
     }
     if (n.turns && p.member_count > max_head_members)
-        return no(limit::held_values, p.member_count, max_head_members);
+        return no(limit::heads, p.member_count, max_head_members);
     if (combined(p) && slots_of(p) > slots_added(n))
         return no(limit::slots, slots_of(p), slots_added(n));
     if (const std::int64_t experts = p.member[0].experts; routes(p)) {

@@ -291,7 +291,8 @@ class graph_index {
             const bool kept = !unknown && (name.uses == 0 || name.uses > named_[at(t)]);
             if (unknown || kept) marks_[at(root)] |= outside;
             if ((name.flags & flag_output) != 0) marks_[at(root)] |= is_output;
-            if (view.at(root).weight || kept || (marks_[at(root)] & is_output) != 0)
+            const bool later = kept && position_[at(root)] >= 0;  // of a leaf others may have read
+            if (view.at(root).weight || later || (marks_[at(root)] & is_output) != 0)
                 last_use_[at(root)] = forever;
         }
     }

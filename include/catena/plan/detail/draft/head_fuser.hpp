@@ -86,7 +86,7 @@ class head_fuser : drafter {
         return h.tokens == 1 && h.k % 2 == 0 ? reason::none : reason::no_heads_inside;
     }
 
-    /// Gives each value to the matrix that makes all of it and that nothing else reads.
+    /// Gives each value to the matrix that makes all of it.
     obstacle deal(const std::vector<head_chain>& all, const product_problem& p,
                   std::vector<head_chain>& by_matrix) {
         by_matrix.resize(at(p.member_count));
@@ -96,9 +96,7 @@ class head_fuser : drafter {
                 return {h.why.node, no, h.rope >= 0 ? view_.node(h.rope).params[2] : 0};
             for (int i = 0; i < p.member_count; ++i) {
                 const std::int32_t result = output_of(p, i).what.result;
-                const std::int32_t reader = h.rope >= 0 ? h.rope : h.store;
-                const bool makes = g_.only_reader(result).node == reader &&
-                                   names_whole(view_, h.x, result) &&
+                const bool makes = names_whole(view_, h.x, result) &&
                                    h.k * h.count == p.member[i].rows && contiguous(view_.at(h.x));
                 if (makes) by_matrix[at(i)] = h, ++dealt;
             }
@@ -145,8 +143,8 @@ class head_fuser : drafter {
         return {};
     }
 
-    /// Covers the heads, where the step stands or at one of its nodes. Returns -1, or the node that
-    /// forbids it; then the step covers what it did.
+    /// Covers the heads, where the step stands or, if it writes no norm for others, at one of its
+    /// nodes. Returns -1, or the node that forbids it; then the step covers what it did.
     std::int32_t cover(attempt& tried, const std::vector<head_chain>& by_matrix) {
         trial_step& trial = tried.trial();
         const trial_step before = trial;
@@ -157,8 +155,9 @@ class head_fuser : drafter {
                 if (view_.nodes[c.node] == result) c.elided = true;
             cover_head(g_, by_matrix[at(i)], g_.position(result), trial);
         }
-        if (tried.blocker() < 0) return -1;
-        const std::int32_t blocked = tried.find_place();
+        std::int32_t blocked = tried.blocker();
+        // Who reads a norm that the step also writes was checked where the step stands.
+        if (blocked >= 0 && p.needs.emits.empty()) blocked = tried.find_place();
         if (blocked >= 0) trial = before;
         return blocked;
     }
