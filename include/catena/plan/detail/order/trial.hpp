@@ -59,17 +59,4 @@ inline void cover_row(const graph_index& g, const match& m, trial_step& trial) {
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
 }
 
-/// Finds a launch position for a step among its own nodes, the last first. -1, or what forbids it.
-inline std::int32_t find_position(schedule& accepted, trial_step& trial) {
-    if (trial.nodes.empty()) return -1;
-    std::int32_t blocked = -1;
-    for (auto n = trial.nodes.rbegin(); n != trial.nodes.rend(); ++n) {
-        trial.launch_at = n->node;
-        const std::int32_t v = accepted.blocker(trial);
-        if (v < 0) return -1;
-        if (blocked < 0) blocked = v;
-    }
-    return blocked;
-}
-
 }  // namespace CATENA_NAMESPACE
