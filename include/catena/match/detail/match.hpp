@@ -44,6 +44,7 @@ struct convolution {
     /// The node whose result the value is.
     std::int32_t made_by() const { return act >= 0 ? act : add >= 0 ? add : convolve; }
 
+    static constexpr int most_nodes = 6;
     /// f(position) for each node, in the order in which the value passes them.
     template <class F>
     void each_node(const F& f) const {
