@@ -88,6 +88,7 @@ class schedule {
             here = blocker_from(m, 0);
             if (here < 0) break;
             if (blocked < 0) blocked = here;
+            bound(m, here);
         }
         look_away(m);
         return here < 0 ? -1 : blocked;
@@ -182,6 +183,17 @@ class schedule {
         return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
     }
 
+    /// Bounds the positions of step `m`, where node `v` forbids the present one: a node of the step
+    /// that may not pass `v` where it runs may not pass it from further away.
+    void bound(trial_step& m, std::int32_t v) const {
+        if (marks_[at(v)] != acts || g_.many_streams()) return;  // not passed, or not that alone
+        const std::int32_t runs_at = runs_at_[at(v)];
+        if (runs_at <= m.launch_at)
+            m.until = std::min(m.until, std::max(v, runs_at));
+        else
+            m.from = std::max(m.from, std::min(v, runs_at));
+    }
+
     /// As blocker, of a step that is looked at.
     std::int32_t blocker_from(const trial_step& m, std::size_t first) const {
         if (m.launch_at < m.from || m.launch_at > m.until) return m.launch_at;
@@ -219,9 +231,11 @@ class schedule {
         const std::int32_t node = touched.of.node;
         const std::int32_t low = std::min(m.launch_at, node);
         const std::int32_t high = std::max(m.launch_at, node);
+        const std::uint8_t* const marks = marks_.data();
+        const std::int32_t* const runs_at = runs_at_.data();
         for (std::int32_t v = low; v <= high; ++v) {
-            const int here = marks_[at(v)];
-            if ((here & (acts | tried)) == acts && changes_order(m, node, v, runs_at_[at(v)]) &&
+            const int here = marks[v];
+            if ((here & (acts | tried)) == acts && changes_order(m, node, v, runs_at[v]) &&
                 conflict_at(v, touched))
                 return v;
             if ((here & launches) == 0) continue;
@@ -273,10 +287,9 @@ class schedule {
         if (!g_.acts(b.node)) return false;
         if (!b.elided) {
             const std::int32_t written = g_.view.nodes[b.node];
-            const bool by_step = covered(b.node);
+            const extent bytes = covered(b.node) ? g_.bytes(written) : g_.bytes_of_engine(written);
             const auto may_write = [&](std::int32_t tensor) {
-                return by_step ? may_meet(g_, written, tensor)
-                               : engine_may_write(g_, written, tensor);
+                return detail::may_meet(g_, written, bytes, tensor, g_.bytes(tensor));
             };
             if (a.written != no_tensor && may_write(a.written)) return true;
             for (std::int32_t i = 0; i < a.reads; ++i)
@@ -299,6 +312,7 @@ class schedule {
     /// Nodes of one step happen at once. What one writes must not meet what another reads or
     /// writes, nor its own operands, except element upon element.
     bool meet_within(const trial_step& m, const footprint& a, const footprint& b) const {
+        if (a.written == no_tensor && b.written == no_tensor) return false;
         if (overwrites(m, a, b)) return true;
         if (&a == &b) return false;
         return overwrites(m, b, a) || (a.written != no_tensor && b.written != no_tensor &&
