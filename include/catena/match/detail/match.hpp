@@ -144,6 +144,7 @@ struct match {
 
     /// Takes over a node of a stage, behind those of the stages up to it.
     void take(taken_node n) {
+        if (taken.empty()) taken.reserve(8);  // as many as most chains take
         const auto behind = std::find_if(taken.begin(), taken.end(), [&n](const taken_node& other) {
             return other.stage > n.stage;
         });

@@ -59,7 +59,6 @@ inline bool may_fit(const site& s) {
 inline match place_at(const site& s) {
     match m;
     m.stages = s.chain.stages;
-    m.taken.reserve(static_cast<std::size_t>(s.chain.stages.size()));
     m.node = s.node;
     m.stream = s.view.node(s.node).stream;
     constexpr int before = detail::first_value_stage;

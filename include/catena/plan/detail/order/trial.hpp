@@ -38,8 +38,9 @@ inline void cover_row(const graph_index& g, const match& m, trial_step& trial) {
         trial.launch_at = first->node;
         return;
     }
-    for (const std::int32_t n : m.experts.nodes)
-        node(n, n != m.sum || !m.sum_needed, fed_by(g, n, m.experts.nodes));
+    const std::vector<std::int32_t>& summed = m.experts.nodes;  // most of them the last first
+    for (auto n = summed.rbegin(); n != summed.rend(); ++n)
+        node(*n, *n != m.sum || !m.sum_needed, fed_by(g, *n, summed));
     // A node reads the value that the one before it made, and what was made aside for it.
     std::int32_t value = m.experts.found() ? m.sum : -1;
     std::size_t aside = 0;
