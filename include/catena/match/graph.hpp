@@ -293,7 +293,12 @@ constexpr bool contiguous(const tensor& t) {
 /// is no if the type, and so the size of an element, is unknown.
 constexpr bool overlaps_itself(const tensor& t) {
     const format_info& f = info(t.type);
-    if (f.block_elements == 0 || elements(t) == 0 || contiguous(t)) return false;
+    if (f.block_elements == 0) return false;
+    // In most tensors each dimension steps over all that lies in those before it.
+    const bool nested = t.nb[0] >= f.block_bytes &&
+                        t.nb[1] >= t.nb[0] * blocks_in(t.ne[0], f.block_elements) &&
+                        t.nb[2] >= t.nb[1] * t.ne[1] && t.nb[3] >= t.nb[2] * t.ne[2];
+    if (nested || elements(t) == 0) return false;
     const std::int64_t count[4] = {blocks_in(t.ne[0], f.block_elements), t.ne[1], t.ne[2], t.ne[3]};
     std::int64_t inside = f.block_bytes;  // bytes of what the dimensions so far hold
     bool seen[4] = {count[0] == 1, count[1] == 1, count[2] == 1, count[3] == 1};

@@ -231,6 +231,7 @@ class convolution_finder {
     void read_value(convolved_values& out) const {
         const std::int32_t value = view_.nodes[out.by.made_by()];
         out.by.written = g_.read_outside(value) || g_.output(value);
+        out.values.reserve(most_normed);
         for (const use& u : g_.readers(value)) {
             head_chain h;
             const bool normed = g_.kind(u.node) == op::rms_norm &&
@@ -291,6 +292,7 @@ class convolution_finder {
     /// Adds the channels that no norm reads, cut into heads of any length.
     static void fill_gaps(convolved_values& out) {
         std::vector<head_chain> all;
+        all.reserve(2 * out.values.size() + 1);
         std::int64_t next = 0;
         const auto fill = [&](std::int64_t end) {
             if (next == end) return;

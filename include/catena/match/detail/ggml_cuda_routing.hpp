@@ -28,7 +28,9 @@ inline std::vector<op> ggml_cuda_fused_ops(const graph_index& g, const routing& 
     }
     const bool bounded = std::isfinite(n.least);  // by a CLAMP
     if (n.soft_max_chosen || (n.normalized && !bounded)) return {};
-    std::vector<op> all = {n.score == scoring::soft_max ? op::soft_max : op::unary};
+    std::vector<op> all;
+    all.reserve(12);
+    all.push_back(n.score == scoring::soft_max ? op::soft_max : op::unary);
     if (n.score == scoring::sqrt_softplus) all.push_back(op::sqrt);
     all.push_back(op::reshape);
     if (r.bias != no_tensor) all.push_back(op::add);
@@ -59,13 +61,15 @@ inline bool ggml_cuda_names_scores(const graph_index& g, const routing& r, std::
 inline bool ggml_cuda_results_apart(const graph_index& g, const routing& r, std::int32_t first) {
     constexpr std::int64_t tokens_of_block = 8;
     const std::int32_t logits = r.tokens <= tokens_of_block ? g.view.node(first).src[0] : no_tensor;
-    for (std::int32_t i = first; i <= r.weigh; ++i)
-        for (const std::int32_t s : g.view.node(i).src) {
+    for (std::int32_t i = first; i <= r.weigh; ++i) {
+        const tensor& t = g.view.node(i);
+        for (const std::int32_t s : array_view<std::int32_t>{t.src, t.src + source_slots(t)}) {
             if (s == no_tensor || g.view.at(s).kind == op::none || s == logits) continue;
             const bool made = g.position(s) >= first && g.position(s) < i;
             for (const std::int32_t result : {g.view.nodes[r.sort + 1], g.view.nodes[r.weigh]})
                 if (!made && share_bytes(g, result, s)) return false;
         }
+    }
     return true;
 }
 

@@ -119,6 +119,10 @@ class graph_index {
     }
 
     op kind(std::int32_t position) const { return kinds_[at(position)]; }
+    /// Is any node of this kind?
+    bool has(op kind) const {
+        return std::find(kinds_.begin(), kinds_.end(), kind) != kinds_.end();
+    }
 
     /// Does the node at this position launch something that touches elements?
     bool acts(std::int32_t position) const { return acts_[at(position)] != 0; }

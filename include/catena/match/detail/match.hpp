@@ -44,6 +44,7 @@ struct convolution {
     /// The node whose result the value is.
     std::int32_t made_by() const { return act >= 0 ? act : add >= 0 ? add : convolve; }
 
+    static constexpr int most_nodes = 6;
     /// f(position) for each node, in the order in which the value passes them.
     template <class F>
     void each_node(const F& f) const {
@@ -143,6 +144,7 @@ struct match {
 
     /// Takes over a node of a stage, behind those of the stages up to it.
     void take(taken_node n) {
+        if (taken.empty()) taken.reserve(8);  // as many as most chains take
         const auto behind = std::find_if(taken.begin(), taken.end(), [&n](const taken_node& other) {
             return other.stage > n.stage;
         });

@@ -17,10 +17,10 @@ class route_finder {
     /// The routing that an ARGSORT belongs to. The ARGSORT sorts all experts, or those of a group.
     /// `open(position)` says that no step covers a node.
     template <class Open>
-    routing around(std::int32_t sort, const Open& open) const {
+    const routing& around(std::int32_t sort, const Open& open) {
         for (std::int32_t i = std::min(view_.node_count, sort + reach) - 1; i > sort; --i) {
             if (g_.kind(i) != op::argsort || !open(i)) continue;
-            routing r = of(i, open);
+            const routing& r = of(i, open);
             if (!r.why.found() && r.has(sort)) return r;
         }
         return of(sort, open);
@@ -28,19 +28,9 @@ class route_finder {
 
     /// The routing whose experts the ARGSORT sorts.
     template <class Open>
-    routing of(std::int32_t sort, const Open& open) const {
-        routing r;
-        r.sort = sort;
-        r.nodes.reserve(reach);
-        r.nodes.push_back(sort);
-        r.why = find(r, open);
-        std::sort(r.nodes.begin(), r.nodes.end());
-        const auto other = [&](std::int32_t n) {
-            return !open(n) || view_.node(n).stream != view_.node(sort).stream;
-        };
-        if (!r.why.found() && std::any_of(r.nodes.begin(), r.nodes.end(), other))
-            r.why = {sort, reason::taken};
-        return r;
+    const routing& of(std::int32_t sort, const Open& open) {
+        if (sort != last_.sort || !still_holds(open)) last_ = found(sort, open);
+        return last_;
     }
 
     /// Does a name stand for the first experts of each row that node `sort` has sorted, one or more
@@ -61,6 +51,31 @@ class route_finder {
 
     const graph_index& g_;
     const graph_view& view_;
+    routing last_;  // the launches of a layer ask for its routing one after the other
+
+    /// Is the last routing what it was? It is whole, from the logits on, if it makes their scores:
+    /// then steps change it only where they cover one of its nodes.
+    template <class Open>
+    bool still_holds(const Open& open) const {
+        return !last_.why.found() && last_.numbers.score != scoring::none &&
+               std::all_of(last_.nodes.begin(), last_.nodes.end(), open);
+    }
+
+    template <class Open>
+    routing found(std::int32_t sort, const Open& open) const {
+        routing r;
+        r.sort = sort;
+        r.nodes.reserve(reach);
+        r.nodes.push_back(sort);
+        r.why = find(r, open);
+        std::sort(r.nodes.begin(), r.nodes.end());
+        const auto other = [&](std::int32_t n) {
+            return !open(n) || view_.node(n).stream != view_.node(sort).stream;
+        };
+        if (!r.why.found() && std::any_of(r.nodes.begin(), r.nodes.end(), other))
+            r.why = {sort, reason::taken};
+        return r;
+    }
 
     /// Rewrite ids = ARGSORT(choice) and weights = W(GET_ROWS(scores, ids)) to route(x, bias),
     /// where choice is scores, ADD(scores, bias), x or SIGMOID(x), without all but the best groups,

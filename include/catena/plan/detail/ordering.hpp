@@ -287,11 +287,11 @@ inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
 /// logits. keep(tensor, last)
 template <class Keep>
 void keep_logits(const graph_index& g, const Keep& keep) {
-    const route_finder find(g);
+    route_finder find(g);
     const auto open = [](std::int32_t) { return true; };
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         if (g.kind(i) != op::argsort) continue;
-        const routing r = find.of(i, open);
+        const routing& r = find.of(i, open);
         if (r.why.found()) continue;
         const std::int32_t last = last_of_experts(g, r);
         keep(r.x, last);

@@ -35,9 +35,8 @@ class planning {
     /// The plan of a view that is well-formed.
     plan of(const graph_index& index) const {
         const graph_view& view = index.view;
-        std::vector<std::uint8_t> whole = moe_ffns(view);
-        const bool any = asked().enabled && !whole.empty();
-        const plan made = any ? of_whole_nodes(view, std::move(whole)) : of_nodes(index);
+        const bool any = asked().enabled && index.has(op::moe_ffn);
+        const plan made = any ? of_whole_nodes(view, moe_ffns(view)) : of_nodes(index);
         if (!asked().error_on_fallback || made.counters().fallbacks() == 0) return made;
         const contents none = all_to_engine(view, first_fallback(view, made));
         none->counters = made.counters();

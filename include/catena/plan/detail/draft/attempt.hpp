@@ -47,9 +47,8 @@ class attempt {
 
     /// The first node that forbids the step, as schedule::blocker.
     std::int32_t blocker(std::size_t first = 0) { return draft_->accepted.blocker(trial(), first); }
-    /// Finds a position at one of the nodes that the step covers. Returns -1, or the node that
-    /// forbids the last of them.
-    std::int32_t find_place() { return find_position(draft_->accepted, trial()); }
+    /// Finds a position at one of the nodes that the step covers, as schedule::find_position.
+    std::int32_t find_place() { return draft_->accepted.find_position(trial()); }
 
     /// Ends the attempt: the step stays. Returns its number among accepted steps.
     std::int32_t accept() {

@@ -124,7 +124,7 @@ class plan_builder : drafter {
         left_over why{{node, reason::no_chain}, {}};
         for (const family& f : known_.families) {
             const site here = site_of(f, node);
-            if (f.common.stages.empty() || !may_fit(here)) continue;
+            if (!has_norm(f.common.stages) || !may_fit(here)) continue;
             if (given(node)) break;
             match m = place_at(here);
             if (m.why.why == reason::taken) continue;
@@ -153,7 +153,7 @@ class plan_builder : drafter {
         if (!read_by_matmul(view_.nodes[node]) && (alone || mere_product(node))) return;
         for (const family& f : known_.families) {
             const site here = site_of(f, node);
-            if (f.common.stages.empty() || !may_fit(here)) continue;
+            if (!f.common.has(stage_kind::glu) || !may_fit(here)) continue;
             if (given(node)) break;
             match m = place_at(here);
             const bool known = m.found() || m.why.why != reason::no_gate;

@@ -21,7 +21,7 @@ class convolution_planner : drafter {
         convolved_values found = find_.of(node);
         meets_itself_ = false;
         obstacle why = found.why.found() ? found.why : step(found);
-        if (why.found() && meets_itself_ && !found.alone()) {
+        if (why.found() && meets_itself_) {
             found = convolution_finder::without_norms(found.by);
             why = step(found);
         }
@@ -40,8 +40,8 @@ class convolution_planner : drafter {
         nearest_ = choices_.pick(what).nearest;
         const obstacle why = draft_row(what, node, [&](attempt& tried) {
             cover_heads(g_, of.values, of.by, tried.trial());
-            meets_itself_ = draft_.accepted.meets_itself(tried.trial());
-            if (meets_itself_ && !of.alone()) tried.trial().until = -1;  // no position is legal
+            meets_itself_ = !of.alone() && draft_.accepted.meets_itself(tried.trial());
+            if (meets_itself_) tried.trial().until = -1;  // no position is legal
         });
         if (why.found()) return why;
         match m;

@@ -5,6 +5,7 @@
 
 #include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/match.hpp"
+#include "catena/match/detail/route_finder.hpp"
 #include "catena/plan/detail/find/choices.hpp"
 #include "catena/plan/detail/find/premises.hpp"
 #include "catena/plan/detail/order/schedule.hpp"
@@ -51,9 +52,10 @@ inline void run_by(step& s, const picked& p) {
 struct draft {
     const graph_index& g;
     const premises& known;
-    choices rows;    ///< what the table answered so far
-    slot_sums sums;  ///< sums of experts that were found
-    slot_map slots;  ///< slots of the workspace
+    choices rows;           ///< what the table answered so far
+    slot_sums sums;         ///< sums of experts that were found
+    route_finder routings;  ///< the routing that was found last
+    slot_map slots;         ///< slots of the workspace
     schedule accepted;
     std::vector<step> steps;                 ///< parallel to accepted.steps(); the last one may be
                                              ///< an attempt's
@@ -66,7 +68,13 @@ struct draft {
     std::vector<left_over> left;
 
     draft(const graph_index& index, const premises& of)
-        : g(index), known(of), rows(g.view, of), sums(index), slots(index), accepted(index) {
+        : g(index),
+          known(of),
+          rows(g.view, of),
+          sums(index),
+          routings(index),
+          slots(index),
+          accepted(index) {
         blank_.what = product_problem{};
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
         steps.reserve(expected);

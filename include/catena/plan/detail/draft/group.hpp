@@ -33,6 +33,7 @@ class grouper : drafter {
                 attempt tried = trial_.begin(activation, waiting.front().matmul);
                 if (trial_.fill(f, tried, waiting)) close(f, tried);
             }
+            outputs_.reuse(std::move(waiting));
         }
     }
 

@@ -59,6 +59,7 @@ class group_trial : drafter {
             ++kept;
         }
         waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(kept), waiting.end());
+        if (opened) run_by(tried.step(), choices_.pick(tried.step().what.product()));
         return opened;
     }
 
@@ -82,14 +83,14 @@ class group_trial : drafter {
     /// Opens the step that is tried with an output: with the sum over its slots, if it is `alone`,
     /// or as it is. False: no position is legal.
     bool open_with(const family& f, attempt& tried, const output& o, bool alone) {
-        std::optional<match> value;
         if (alone) {
             const epilogue_site site{sums_, f.common.epilogue, draft_.accepted.actions()};
             output sum = o;
-            if (part_match<epilogue_part::combine>::take(site, sum) && open(tried, sum, value, &o))
+            std::optional<match> none;
+            if (part_match<epilogue_part::combine>::take(site, sum) && open(tried, sum, none, &o))
                 return true;
         }
-        value = quantized(f, tried.step().what.kind(), o);
+        std::optional<match> value = quantized(f, tried.step().what.kind(), o);
         if (!open(tried, o, value)) return false;
         keep(value);
         return true;
@@ -182,16 +183,14 @@ class group_trial : drafter {
         const product_computation needs = what.needs;
         const int alignment = what.alignment;
         add_member(view_, what, o, value != nullptr, written);
-        const picked& found = choices_.pick(what);
-        if (found.row < 0) {
-            what.needs = needs;
-            what.alignment = alignment;
-            what.member[--what.member_count] = {};
-            return unserved;
+        if (choices_.serves(what)) {
+            tried.add(o);
+            return joined;
         }
-        run_by(tried.step(), found);
-        tried.add(o);
-        return joined;
+        what.needs = needs;
+        what.alignment = alignment;
+        what.member[--what.member_count] = {};
+        return unserved;
     }
 
     /// Lets the step that is tried cover an output. Returns -1, or the node that another step

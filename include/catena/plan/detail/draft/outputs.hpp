@@ -6,6 +6,7 @@
 #include "catena/plan/detail/find/readers.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace CATENA_NAMESPACE {
@@ -39,7 +40,8 @@ class output_finder : drafter {
             mates_.push_back(r);
         }
         const format_set set = largest_set();
-        std::vector<output> found;
+        std::vector<output> found = std::exchange(spare_, {});
+        found.clear();
         found.reserve(mates_.size());
         for (const bool by_ids : {true, false})  // dense members stand behind the others
             for (reader* r : mates_) {
@@ -73,9 +75,13 @@ class output_finder : drafter {
         return found;
     }
 
+    /// Takes back what outputs() returned: its memory serves the next call.
+    void reuse(std::vector<output>&& done) { spare_ = std::move(done); }
+
   private:
     using glu = part_match<epilogue_part::glu>;
 
+    std::vector<output> spare_;
     std::vector<reader*> mates_;  // scratch: readers that one launch could hold, formats aside
 
     /// The format set of the table's rows that holds most of the readers that could run with the

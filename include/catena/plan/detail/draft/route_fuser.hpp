@@ -16,7 +16,7 @@ namespace CATENA_NAMESPACE {
 
 class route_fuser : drafter {
   public:
-    explicit route_fuser(draft& drafted) : drafter(drafted), find_(g_) {}
+    explicit route_fuser(draft& drafted) : drafter(drafted), find_(drafted.routings) {}
 
     /// Lets the step that is tried cover the routing of the token that picks its matrices. None: it
     /// has no such token, or it does not pay, and then the step is as it was.
@@ -25,7 +25,7 @@ class route_fuser : drafter {
         if (s.what.kind() != skeleton::matvec) return std::nullopt;
         const std::int32_t sort = sort_of(s.what.product());
         if (sort < 0) return std::nullopt;
-        routing r = find_.of(sort, [this](std::int32_t i) { return !draft_.covered(i); });
+        const routing& r = find_.of(sort, [this](std::int32_t i) { return !draft_.covered(i); });
         if (r.why.found() || !of_token(s.what.product(), r)) return std::nullopt;
         const obstacle why = take(tried, r);
         if (!why.found()) return r;
@@ -40,7 +40,7 @@ class route_fuser : drafter {
     }
 
   private:
-    const route_finder find_;
+    route_finder& find_;
 
     /// The ARGSORT whose first numbers pick the matrices of one token, or -1.
     std::int32_t sort_of(const product_problem& what) const {
@@ -85,7 +85,7 @@ class route_fuser : drafter {
                 c.internal |= fed_by(g_, c.node, r.nodes);
         cover_routing(g_, r, trial);
         trial.at_once = false;  // other blocks read the logits, too
-        if (const std::int32_t v = tried.blocker(); v >= 0) {
+        if (const std::int32_t v = tried.blocker(before.size()); v >= 0) {
             trial.nodes = before;
             return {r.sort, reason::routing_split, v};
         }

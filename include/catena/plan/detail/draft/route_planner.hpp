@@ -14,7 +14,7 @@ namespace CATENA_NAMESPACE {
 
 class route_planner : drafter {
   public:
-    explicit route_planner(draft& drafted) : drafter(drafted), find_(g_) {}
+    explicit route_planner(draft& drafted) : drafter(drafted), find_(drafted.routings) {}
 
     /// Tries the routing whose scores a node makes, if experts are sorted by what it makes.
     void plan_behind(std::int32_t node) {
@@ -31,19 +31,19 @@ class route_planner : drafter {
     void plan(std::int32_t sort) {
         if (known_.routing < 0 || draft_.covered(sort) || !tried_.insert(sort).second) return;
         const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
-        routing found = find_.around(sort, open);
-        obstacle why = found.why.found() ? found.why : step(std::move(found));
+        const routing& found = find_.around(sort, open);
+        obstacle why = found.why.found() ? found.why : step(found);
         if (!why.found() || why.why == reason::taken) return;
         why.node = sort;
         draft_.leave(why, nearest_);
     }
 
   private:
-    const route_finder find_;
+    route_finder& find_;
     rejection nearest_;  // of the last routing that was asked for
     std::unordered_set<std::int32_t> tried_;
 
-    obstacle step(routing&& r) {
+    obstacle step(const routing& r) {
         const bool engines = !view_.node(r.sort).inside;  // it can leave it to the engine
         if (engines && engine_of(view_).routing_launches(g_, r) < 2)
             return {r.sort, reason::one_launch};
@@ -51,7 +51,7 @@ class route_planner : drafter {
         nearest_ = choices_.pick(what).nearest;
         const obstacle why =
             draft_row(what, r.sort, [&](attempt& tried) { cover_routing(g_, r, tried.trial()); });
-        if (!why.found()) add_made(known_.routing, routed_match(view_, std::move(r)));
+        if (!why.found()) add_made(known_.routing, routed_match(view_, routing(r)));
         return why;
     }
 };

@@ -32,6 +32,13 @@ class choices {
         return asked.visit([this](const auto& p) -> const picked& { return pick(p); });
     }
 
+    /// Does a row serve the problem? Groups ask it of each member that joins, and pick when all
+    /// have joined: that takes longer.
+    bool serves(const product_problem& p) {
+        return served_.of(
+            p, [&] { return served(p, known_.rows, known_.asked.pick).why == limit::none; });
+    }
+
     /// Must a column's bits not depend on the columns beside it?
     bool same_bits() const { return known_.asked.pick.same_bits; }
 
@@ -96,6 +103,7 @@ class choices {
     const premises& known_;
     memo<row_problem, picked> row_picks_;
     memo<product_problem, picked> product_picks_;
+    memo<product_problem, bool> served_;
     memo<lone_matmul, lone_launch> lone_;
     memo<read_set, std::int32_t> chains_;
 

@@ -168,17 +168,16 @@ inline heads_args turned_arguments(const graph_view& view, std::vector<head_chai
 /// Lets a step cover the nodes of a convolution. The block that reads channels of states is the one
 /// that replaces them, whichever states these are. A CPY reads nothing of where it writes.
 inline void cover_convolution(const graph_index& g, const convolution& by, trial_step& trial) {
-    std::vector<std::int32_t> before;
+    std::int32_t before[convolution::most_nodes];
+    std::int32_t* end = before;
     by.each_node([&](std::int32_t n) {
-        covered_node c{
-            n, true,
-            fed_by(g, n, array_view<std::int32_t>{before.data(), before.data() + before.size()})};
+        covered_node c{n, true, fed_by(g, n, array_view<std::int32_t>{before, end})};
         if (n == by.keep) c.elided = false, c.internal |= 1u << 1;
         if (n == by.made_by()) c.elided = !by.written;
         if (by.keep >= 0 && n == (by.pick >= 0 ? by.pick : by.join))
             c.by_part = 1u << 0, c.part_bytes = 4 * by.state_size(), c.into = g.view.nodes[by.keep];
         trial.nodes.push_back(c);
-        before.push_back(n);
+        *end++ = n;
     });
 }
 

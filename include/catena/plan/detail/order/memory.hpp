@@ -44,12 +44,6 @@ inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, const extent
     return detail::may_meet(g, a, g.bytes(a), b, g.bytes(b));
 }
 
-/// May the engine's own node that makes tensor a write a byte of tensor b, as its result or as
-/// scratch behind it?
-inline bool engine_may_write(const graph_index& g, std::int32_t a, std::int32_t b) {
-    return detail::may_meet(g, a, g.bytes_of_engine(a), b, g.bytes(b));
-}
-
 /// Do a and b put every element at the same address? Then a thread that reads it before it writes
 /// it is safe.
 inline bool same_place(const tensor& a, const tensor& b) {

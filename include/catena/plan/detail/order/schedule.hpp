@@ -72,19 +72,35 @@ class schedule {
     /// The first node that forbids step `m`; -1: the step is legal. Nodes of the step before
     /// `first` are known to be legal.
     std::int32_t blocker(const trial_step& m, std::size_t first = 0) {
-        for (const covered_node& c : m.nodes) marks_[at(c.node)] |= tried;
+        look_at(m);
         const std::int32_t found = blocker_from(m, first);
-        for (const covered_node& c : m.nodes) marks_[at(c.node)] &= acts | launches;
+        look_away(m);
         return found;
+    }
+
+    /// Finds a position for step `m` among its own nodes, the last first. Returns -1, or what
+    /// forbids the last of them.
+    std::int32_t find_position(trial_step& m) {
+        std::int32_t blocked = -1, here = -1;
+        look_at(m);
+        for (auto n = m.nodes.rbegin(); n != m.nodes.rend(); ++n) {
+            m.launch_at = n->node;
+            here = blocker_from(m, 0);
+            if (here < 0) break;
+            if (blocked < 0) blocked = here;
+            bound(m, here);
+        }
+        look_away(m);
+        return here < 0 ? -1 : blocked;
     }
 
     /// Do nodes of step `m` meet each other, wherever it stands?
     bool meets_itself(const trial_step& m) {
         look_at(m);
-        for (const covered_node& c : m.nodes)
-            if (const footprint* f = touching(c); f != nullptr && met_within(m, *f) >= 0)
-                return true;
-        return false;
+        bool meets = false;
+        for (std::size_t i = 0; i < m.nodes.size() && !meets; ++i) meets = met_within(m, i) >= 0;
+        look_away(m);
+        return meets;
     }
 
     /// Takes a legal step into the schedule; steps at one position run in the order of acceptance.
@@ -150,17 +166,9 @@ class schedule {
     std::vector<std::uint8_t> marks_;     // the same: marks
     std::vector<scheduled_step> accepted_;
     std::vector<covered_node> nodes_;  // of all accepted steps
-    std::vector<footprint> touched_;   // scratch: of the nodes of a step that touch something
-    std::size_t touching_ = 0;         // how many these are
+    std::vector<footprint> touched_;   // scratch: of the nodes of a step that is looked at
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-
-    /// The reads and writes of the node at a position, in its step or in the engine.
-    covered_node action(std::int32_t position) const {
-        covered_node by_engine;
-        by_engine.node = position;
-        return covered(position) ? nodes_[at(action_[at(position)])] : by_engine;
-    }
 
     /// Sets `out` to the footprint of `c`.
     void touched_by(const covered_node& c, footprint& out) const {
@@ -175,50 +183,60 @@ class schedule {
         return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
     }
 
-    std::int32_t blocker_from(const trial_step& m, std::size_t first) {
+    /// Bounds the positions of step `m`, where node `v` forbids the present one: a node of the step
+    /// that may not pass `v` where it runs may not pass it from further away.
+    void bound(trial_step& m, std::int32_t v) const {
+        if (marks_[at(v)] != acts || g_.many_streams()) return;  // not passed, or not that alone
+        const std::int32_t runs_at = runs_at_[at(v)];
+        if (runs_at <= m.launch_at)
+            m.until = std::min(m.until, std::max(v, runs_at));
+        else
+            m.from = std::max(m.from, std::min(v, runs_at));
+    }
+
+    /// As blocker, of a step that is looked at.
+    std::int32_t blocker_from(const trial_step& m, std::size_t first) const {
         if (m.launch_at < m.from || m.launch_at > m.until) return m.launch_at;
-        look_at(m);
         for (std::size_t i = 0; i < m.nodes.size(); ++i) {
             const covered_node& c = m.nodes[i];
             if (covered(c.node)) return c.node;
-            const bool moves = i >= first && c.node != m.launch_at && g_.acts(c.node);
-            const footprint* touched = touching(c);
-            if (moves && g_.many_streams())
-                if (const std::int32_t v = other_stream(m, c, touched); v >= 0) return v;
-            if (touched == nullptr || i < first) continue;
-            if (moves)
-                if (const std::int32_t v = passed(m, *touched); v >= 0) return v;
-            if (const std::int32_t v = met_within(m, *touched); v >= 0) return v;
+            if (i < first) continue;
+            if (c.node != m.launch_at && g_.acts(c.node)) {
+                if (g_.many_streams())
+                    if (const std::int32_t v = other_stream(m, touched_[i]); v >= 0) return v;
+                if (const std::int32_t v = passed(m, touched_[i]); v >= 0) return v;
+            }
+            if (const std::int32_t v = met_within(m, i); v >= 0) return v;
         }
         return -1;
     }
 
+    /// Marks the nodes of step `m`, and gathers what each of them touches.
     void look_at(const trial_step& m) {
         if (touched_.size() < m.nodes.size()) touched_.resize(m.nodes.size());
-        touching_ = 0;
+        for (std::size_t i = 0; i < m.nodes.size(); ++i) {
+            marks_[at(m.nodes[i].node)] |= tried;
+            touched_by(m.nodes[i], touched_[i]);
+        }
     }
-
-    /// The footprint of a node of the step that is tried, stored behind those of earlier nodes;
-    /// null if it is empty.
-    const footprint* touching(const covered_node& c) {
-        footprint& f = touched_[touching_];
-        touched_by(c, f);
-        if (f.nothing()) return nullptr;
-        ++touching_;
-        return &f;
+    void look_away(const trial_step& m) {
+        for (const covered_node& c : m.nodes) marks_[at(c.node)] &= acts | launches;
     }
 
     /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
     /// position; -1 when nothing does. Looked at: every node that it passes, and every step
     /// launched on the way.
     std::int32_t passed(const trial_step& m, const footprint& touched) const {
+        if (touched.nothing()) return -1;
         const std::int32_t node = touched.of.node;
         const std::int32_t low = std::min(m.launch_at, node);
         const std::int32_t high = std::max(m.launch_at, node);
+        const std::uint8_t* const marks = marks_.data();
+        const std::int32_t* const runs_at = runs_at_.data();
         for (std::int32_t v = low; v <= high; ++v) {
-            const int here = marks_[at(v)];
-            if ((here & (acts | tried)) == acts && changes_order(m, node, v, runs_at_[at(v)]) &&
-                conflict(touched, action(v)))
+            const int here = marks[v];
+            if ((here & (acts | tried)) == acts && changes_order(m, node, v, runs_at[v]) &&
+                conflict_at(v, touched))
                 return v;
             if ((here & launches) == 0) continue;
             for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
@@ -248,13 +266,20 @@ class schedule {
 
     /// Streams are ordered by events that a node which moves leaves behind: it must not touch what
     /// any node of another stream touches.
-    std::int32_t other_stream(const trial_step& m, const covered_node& node,
-                              const footprint* touched) const {
+    std::int32_t other_stream(const trial_step& m, const footprint& touched) const {
         const std::int32_t stream = g_.view.node(m.launch_at).stream;
-        if (g_.view.node(node.node).stream != stream) return m.launch_at;
-        for (std::int32_t v = 0; touched != nullptr && v < g_.view.node_count; ++v)
-            if (g_.view.node(v).stream != stream && conflict(*touched, action(v))) return v;
+        if (g_.view.node(touched.of.node).stream != stream) return m.launch_at;
+        for (std::int32_t v = 0; !touched.nothing() && v < g_.view.node_count; ++v)
+            if (g_.view.node(v).stream != stream && conflict_at(v, touched)) return v;
         return -1;
+    }
+
+    /// As conflict, with what the node at a position reads and writes in its step or in the engine.
+    bool conflict_at(std::int32_t position, const footprint& a) const {
+        if (covered(position)) return conflict(a, nodes_[at(action_[at(position)])]);
+        covered_node by_engine;
+        by_engine.node = position;
+        return conflict(a, by_engine);
     }
 
     /// Does one of the two write what the other reads or writes? `a` is of the step that is tried.
@@ -262,10 +287,9 @@ class schedule {
         if (!g_.acts(b.node)) return false;
         if (!b.elided) {
             const std::int32_t written = g_.view.nodes[b.node];
-            const bool by_step = covered(b.node);
+            const extent bytes = covered(b.node) ? g_.bytes(written) : g_.bytes_of_engine(written);
             const auto may_write = [&](std::int32_t tensor) {
-                return by_step ? may_meet(g_, written, tensor)
-                               : engine_may_write(g_, written, tensor);
+                return detail::may_meet(g_, written, bytes, tensor, g_.bytes(tensor));
             };
             if (a.written != no_tensor && may_write(a.written)) return true;
             for (std::int32_t i = 0; i < a.reads; ++i)
@@ -277,16 +301,18 @@ class schedule {
         return false;
     }
 
-    /// The first of the nodes in touched_ that the last of them meets, or -1.
-    std::int32_t met_within(const trial_step& m, const footprint& last) const {
-        for (std::size_t i = 0; i < touching_; ++i)
-            if (meet_within(m, last, touched_[i])) return touched_[i].of.node;
+    /// The first of the nodes of step `m` up to number `last` that this one meets, or -1.
+    std::int32_t met_within(const trial_step& m, std::size_t last) const {
+        if (touched_[last].nothing()) return -1;
+        for (std::size_t i = 0; i <= last; ++i)
+            if (meet_within(m, touched_[last], touched_[i])) return touched_[i].of.node;
         return -1;
     }
 
     /// Nodes of one step happen at once. What one writes must not meet what another reads or
     /// writes, nor its own operands, except element upon element.
     bool meet_within(const trial_step& m, const footprint& a, const footprint& b) const {
+        if (a.written == no_tensor && b.written == no_tensor) return false;
         if (overwrites(m, a, b)) return true;
         if (&a == &b) return false;
         return overwrites(m, b, a) || (a.written != no_tensor && b.written != no_tensor &&

@@ -90,8 +90,8 @@ class slot_map {
     std::vector<std::int32_t> next_;   // per candidate: the next of the same value
     std::vector<slot_end> ends_;       // per slot: who was the last to use it
 
-    // Scratch of first_covered: nodes that were met and are to be looked at, the last on top; how
-    // often each was met; the matmuls at which the way back ended.
+    // Scratch of first_covered: nodes that were met and are to be looked at, in order; how often
+    // each was met; the matmuls at which the way back ended.
     static constexpr std::int32_t certain = 1 << 20;
     std::vector<std::int32_t> ahead_, met_, products_;
 
@@ -196,7 +196,6 @@ class slot_map {
         bool normed = false;
         visit(made, true);
         while (!ahead_.empty()) {
-            std::pop_heap(ahead_.begin(), ahead_.end());
             const std::int32_t n = ahead_.back();
             ahead_.pop_back();
             const std::int32_t root = g_.root(view_.nodes[n]);
@@ -223,10 +222,7 @@ class slot_map {
     /// that reader, whoever else reads it.
     void visit(std::int32_t node, bool sure) {
         std::int32_t& met = met_[at(node)];
-        if (met == 0) {
-            ahead_.push_back(node);
-            std::push_heap(ahead_.begin(), ahead_.end());
-        }
+        if (met == 0) ahead_.insert(std::upper_bound(ahead_.begin(), ahead_.end(), node), node);
         met = sure ? certain : met + 1;
     }
 

@@ -38,8 +38,9 @@ inline void cover_row(const graph_index& g, const match& m, trial_step& trial) {
         trial.launch_at = first->node;
         return;
     }
-    for (const std::int32_t n : m.experts.nodes)
-        node(n, n != m.sum || !m.sum_needed, fed_by(g, n, m.experts.nodes));
+    const std::vector<std::int32_t>& summed = m.experts.nodes;  // most of them the last first
+    for (auto n = summed.rbegin(); n != summed.rend(); ++n)
+        node(*n, *n != m.sum || !m.sum_needed, fed_by(g, *n, summed));
     // A node reads the value that the one before it made, and what was made aside for it.
     std::int32_t value = m.experts.found() ? m.sum : -1;
     std::size_t aside = 0;
@@ -57,19 +58,6 @@ inline void cover_row(const graph_index& g, const match& m, trial_step& trial) {
     }
     std::sort(trial.nodes.begin(), trial.nodes.end(),
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
-}
-
-/// Finds a launch position for a step among its own nodes, the last first. -1, or what forbids it.
-inline std::int32_t find_position(schedule& accepted, trial_step& trial) {
-    if (trial.nodes.empty()) return -1;
-    std::int32_t blocked = -1;
-    for (auto n = trial.nodes.rbegin(); n != trial.nodes.rend(); ++n) {
-        trial.launch_at = n->node;
-        const std::int32_t v = accepted.blocker(trial);
-        if (v < 0) return -1;
-        if (blocked < 0) blocked = v;
-    }
-    return blocked;
 }
 
 }  // namespace CATENA_NAMESPACE

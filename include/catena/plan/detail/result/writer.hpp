@@ -211,8 +211,10 @@ class plan_writer {
     void store_launch(std::int32_t stored, std::int32_t accepted) const {
         step& s = out_.steps[at(stored)];
         s.first_node = static_cast<std::int32_t>(out_.covered.size());
+        out_.covered.resize(out_.covered.size() + at(s.node_count));
+        std::int32_t* next_node = out_.covered.data() + s.first_node;
         for (const covered_node& c : draft_.accepted.nodes(draft_.accepted.steps()[at(accepted)])) {
-            out_.covered.push_back(c.node);
+            *next_node++ = c.node;
             out_.nodes[at(c.node)] = {stored, role::covered, c.elided};
         }
         std::sort(out_.covered.begin() + s.first_node, out_.covered.end());
