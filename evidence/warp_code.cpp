@@ -44,8 +44,8 @@ purpose purpose_of(const row& r) {
                      : p.copy == copy_method::async ? sass_kind::async_copy
                                                     : sass_kind::load16,
             // A lane has 8 words or floats of each row and column.
-            .multiplications = mma ? 1 : 8 * p.rows * p.columns,
-            .product_turns = static_cast<double>(p.piece) / (fma     ? 256
+            .multiplications = mma ? 1 : 8 * p.rows * p.columns * steps_in_flight(p),
+            .product_turns = static_cast<double>(p.piece) / (fma ? steps_in_flight(p) * step_floats
                                                              : !mma  ? warp_values
                                                              : small ? kernel::group_values
                                                                      : 4 * kernel::group_values),

@@ -47,12 +47,13 @@ constexpr matvec_policy norm_of_short_rows = {.threads = 512,
                                               .placement = norm_placement::deferred};
 
 /// A norm inside a matvec of float weights: each warp makes it in passing, one row a warp, all of a
-/// router's row of 2048 on its way at once. 256 threads, for the block that writes the norm.
+/// router's row of 2048 on its way at once. 256 threads, for the block that writes the norm. Long
+/// pieces, since all of a piece can be in flight (steps_in_flight).
 constexpr matvec_policy norm_in_passing = {.threads = 256,
-                                           .min_blocks = 3,
                                            .rows = 1,
                                            .columns = 1,
-                                           .piece = 512,
+                                           .piece = 2048,
+                                           .stages = 2,
                                            .product = inner_product::fma,
                                            .placement = norm_placement::passing};
 
@@ -280,7 +281,8 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
     }
     if (has_norm(computes.stages) && computes.activation == format::f32) {
         matvec_policy p = norm_in_passing;
-        p.copy = choice.copy, p.stages = choice.stages;
+        p.copy = choice.copy;
+        while (!fits_sm(target, computes, p, most_normed)) p.piece /= 2;
         return {p};
     }
     if (has_norm(computes.stages)) {

@@ -45,6 +45,15 @@ constexpr matvec_policy fma_rows = {.threads = 96,
                                     .copy = copy_method::bulk,
                                     .product = inner_product::fma,
                                     .placement = norm_placement::passing};
+/// With four steps of 256 values in flight together.
+constexpr matvec_policy fma_row = {.threads = 96,
+                                   .rows = 1,
+                                   .columns = 1,
+                                   .piece = 1024,
+                                   .stages = 2,
+                                   .copy = copy_method::plain,
+                                   .product = inner_product::fma,
+                                   .placement = norm_placement::passing};
 constexpr product_computation normed_floats = {
     .kind = skeleton::matvec,
     .stages = stage_kind::rms_norm | stage_kind::mul_weight,
@@ -68,6 +77,22 @@ TEST_CASE("A matvec defers the norm of its activation to its results") {
 
 TEST_CASE("A matvec of float weights makes the norm of its activation in passing, and writes it") {
     stands_every_case<fma_rows, normed_floats>();
+    stands_every_case<fma_row, normed_floats>();
+}
+
+TEST_CASE("Steps of a norm made in passing that are in flight together change no bit") {
+    static_assert(steps_in_flight(fma_rows) == 1 && steps_in_flight(fma_row) == 4);
+    const std::vector<instance> rows = {made<normed_floats, fma_rows>(),
+                                        made<normed_floats, fma_row>()};
+    // A turn of four steps; two, and a part of a step; three, and a step and a part.
+    for (const int k : {1024, 2048 + 32, 3 * 1024 + 416}) {
+        const matvec_case c{.what = "",
+                            .k = k,
+                            .members = {{format::f32, 7}, {format::bf16, 4}},
+                            .band_rows = 6,
+                            .norm = true};
+        CHECK(run(rows[0], c) == run(rows[1], c));
+    }
 }
 
 TEST_CASE("The norm that a matvec writes has the bits of a row step with as many threads") {

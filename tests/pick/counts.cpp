@@ -142,6 +142,29 @@ TEST_CASE("Columns of f32 are on their way together where registers hold them", 
     CHECK(us(88, cold) == us(88, hot));
 }
 
+TEST_CASE("A warp that makes a norm in passing waits once for the steps that it has in flight",
+          "[cost]") {
+    row r = row_of(matvec_of(format_set::of(format::f32)), how);
+    matvec_policy& n = r.policy.matvec();
+    n.product = inner_product::fma, n.activation = activation_source::global;
+    n.placement = norm_placement::passing;
+    product_problem p = matvec_problem(2048, {{.type = format::f32, .rows = 32}});
+    p.needs.activation = format::f32;
+    const arch& a = *arch_named("sm_90");
+    const auto waits = [&](int piece, std::int64_t k, const cost_constants& c) {
+        n.piece = piece, p.k = k;
+        cost_constants with = c;
+        with.global_step_us = 1000;  // hides all else
+        return predicted_us(r, p, a, shape_of_launch(r, p, a, 1), with) / 1000;
+    };
+    const cost_constants now = code_alone(), recorded = as_recorded(code_alone());
+    CHECK(waits(256, 2048, now) == Approx(8).epsilon(0.02));
+    CHECK(waits(512, 2048, now) == Approx(4).epsilon(0.02));
+    CHECK(waits(2048, 2048, now) == Approx(2).epsilon(0.02));
+    CHECK(waits(2048, 2880, now) == Approx(3).epsilon(0.02));
+    CHECK(waits(2048, 2048, recorded) == Approx(8).epsilon(0.02));
+}
+
 TEST_CASE("The columns of slots that are added up are copied as one", "[cost]") {
     row r = counted({1, 100000, 1, 1});  // all else hides nothing
     r.policy.matvec().copy = copy_method::async;

@@ -12,8 +12,6 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-inline constexpr int lane_floats = 8;  ///< values of a lane in a step
-
 /// The values of the two e4m3 in the low half of a word. An executor may have an instruction that
 /// makes halves of both.
 template <class X>
@@ -85,7 +83,7 @@ CATENA_FN void load_column(X& x, const matvec_columns& u, int column, int at,
 
 template <matvec_policy P, format F>
 struct product<P, F, inner_product::fma> : lane_sums<P> {
-    static constexpr int step = warp_size * lane_floats;
+    static constexpr int step = step_floats;
     static constexpr bool scaled = F == format::fp8_e4m3;
     static constexpr bool norms = P.placement == norm_placement::passing;
 
@@ -102,31 +100,26 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
-        const int first = x.lane() * lane_floats;
+        int at = x.lane() * lane_floats;
         row_scales scales;
-        if constexpr (scaled) scales = scales_of(piece, piece.value + first);
-        CATENA_NO_UNROLL
-        for (int at = first; at < piece.values; at += step) {
-            real w[P.rows][lane_floats], scale[P.rows];
-            CATENA_UNROLL
-            for (int r = 0; r < P.rows; ++r) {
-                load_floats<F>(x, piece.rows + r * Room + at * block_bytes<F>, w[r]);
-                if constexpr (scaled) scale[r] = scales.of(x, r);
-            }
-            if constexpr (scaled) scales.next();
-            CATENA_UNROLL
-            for (int c = 0; c < P.columns; ++c) {
-                if (c > 0 && c >= u.count) continue;
-                real v[lane_floats];
-                load_column<P>(x, u, c, at, v);
-                if constexpr (norms) norm(x, piece.norm_weight + at, v);
+        if constexpr (scaled) scales = scales_of(piece, piece.value + at);
+        if constexpr (norms) {
+            constexpr int turn = steps_in_flight(P) * step;
+            const int whole = piece.values - piece.values % turn;
+            CATENA_NO_UNROLL
+            for (; at < whole; at += turn) add_normed<true, Room>(x, piece, u, at, scales);
+            if (whole < piece.values) add_normed<false, Room>(x, piece, u, at, scales);
+        } else {
+            CATENA_NO_UNROLL
+            for (; at < piece.values; at += step) {
+                lane_rows w;
+                load_rows<Room>(x, piece, at, scales, w);
                 CATENA_UNROLL
-                for (int r = 0; r < P.rows; ++r) {
-                    real& sum = this->of(r, c);
-                    real part = scaled ? real{0} : sum;
-                    CATENA_UNROLL
-                    for (int i = 0; i < lane_floats; ++i) part = fma(w[r][i], v[i], part);
-                    sum = scaled ? fma(scale[r], part, sum) : part;
+                for (int c = 0; c < P.columns; ++c) {
+                    if (c > 0 && c >= u.count) continue;
+                    real v[lane_floats];
+                    load_column<P>(x, u, c, at, v);
+                    multiply(w, v, c);
                 }
             }
         }
@@ -134,18 +127,6 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
 
   private:
     real squares_;  // of the values that this lane has multiplied
-
-    /// Multiplies with the norm's weight and adds up squares. The factor 1 / rms is left out.
-    template <class X>
-    CATENA_FN void norm(X& x, const float* weight, real (&v)[lane_floats]) {
-        real w[lane_floats];
-        load_floats<format::f32>(x, reinterpret_cast<const std::byte*>(weight), w);
-        CATENA_UNROLL
-        for (int i = 0; i < lane_floats; ++i) {
-            squares_ = fma(v[i], v[i], squares_);
-            v[i] = v[i] * w[i];
-        }
-    }
 
     /// The scales of a group's rows, step by step: a division for each would take as long as the
     /// product.
@@ -164,6 +145,66 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
             if (past >= values) ++at, past -= values;
         }
     };
+
+    /// A lane's values of each row in a step, and their scales.
+    struct lane_rows {
+        real of[P.rows][lane_floats], scale[P.rows];
+    };
+
+    /// The rows' values of a step, which begin at value `at` of a piece.
+    template <int Room, class X>
+    CATENA_FN static void load_rows(X& x, const matvec_piece& piece, int at,
+                                    [[maybe_unused]] row_scales& scales, lane_rows& w) {
+        CATENA_UNROLL
+        for (int r = 0; r < P.rows; ++r) {
+            load_floats<F>(x, piece.rows + r * Room + at * block_bytes<F>, w.of[r]);
+            if constexpr (scaled) w.scale[r] = scales.of(x, r);
+        }
+        if constexpr (scaled) scales.next();
+    }
+
+    /// Adds the products of a step to each row's sum of a column.
+    CATENA_FN void multiply(const lane_rows& w, const real (&v)[lane_floats], int column) {
+        CATENA_UNROLL
+        for (int r = 0; r < P.rows; ++r) {
+            real& sum = this->of(r, column);
+            real part = scaled ? real{0} : sum;
+            CATENA_UNROLL
+            for (int i = 0; i < lane_floats; ++i) part = fma(w.of[r][i], v[i], part);
+            sum = scaled ? fma(w.scale[r], part, sum) : part;
+        }
+    }
+
+    /// A turn of several steps whose column is normed. Its loads are in flight together: the lane
+    /// would else wait for L2 in each step. Where a piece ends within the turn, it has fewer steps.
+    /// The norm's factor 1 / rms is left out.
+    template <bool Whole, int Room, class X>
+    CATENA_FN void add_normed(X& x, const matvec_piece& piece, const matvec_columns& u, int at,
+                              row_scales& scales) {
+        constexpr int steps = steps_in_flight(P);
+        const auto ends = [&](int i) { return !Whole && at + i * step >= piece.values; };
+        real v[steps][lane_floats], weight[steps][lane_floats];
+        CATENA_UNROLL
+        for (int i = 0; i < steps; ++i) {
+            if (ends(i)) break;
+            load_column<P>(x, u, 0, at + i * step, v[i]);
+            load_floats<format::f32>(
+                x, reinterpret_cast<const std::byte*>(piece.norm_weight + at + i * step),
+                weight[i]);
+        }
+        CATENA_UNROLL
+        for (int i = 0; i < steps; ++i) {
+            if (ends(i)) break;
+            lane_rows w;
+            load_rows<Room>(x, piece, at + i * step, scales, w);
+            CATENA_UNROLL
+            for (int j = 0; j < lane_floats; ++j) {
+                squares_ = fma(v[i][j], v[i][j], squares_);
+                v[i][j] = v[i][j] * weight[i][j];
+            }
+            multiply(w, v[i], 0);
+        }
+    }
 
     /// The scales of the lane's first step, which begins at value `k` of a row.
     CATENA_FN static row_scales scales_of(const matvec_piece& piece, int k) {

@@ -48,6 +48,17 @@ CATENA_FN constexpr Int shared_column_bytes(inner_product by, Int k) {
     return (by == inner_product::fma ? 4 * k : padded_q8_1_bytes(k)) + 16;
 }
 
+/// Values of one weight row that a warp takes at a step of fma: 8 per lane.
+inline constexpr int lane_floats = 8, step_floats = lane_floats * warp_size;
+
+/// Steps of fma whose values of x and of the norm's weight are in flight together, if a norm is
+/// made in passing: all of a piece, but a thread has registers for four.
+CATENA_FN constexpr int steps_in_flight(const matvec_policy& p) {
+    if (p.placement != norm_placement::passing) return 1;
+    const int steps = p.piece / step_floats;
+    return steps < 4 ? steps : 4;
+}
+
 /// Warps of a matvec that share weight rows, each with pieces of K of its own, and how many such
 /// teams `warps` are. A warp alone is a team, too.
 CATENA_FN constexpr int warp_slices(const matvec_policy& p) { return p.slices > 0 ? p.slices : 1; }

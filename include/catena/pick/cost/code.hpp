@@ -9,8 +9,13 @@ namespace CATENA_NAMESPACE::detail {
 /// Values of a row that a warp multiplies at a step of its product, whether they are there or not.
 constexpr std::int64_t product_values(const matvec_policy& n) {
     return n.product == inner_product::dp4a  ? warp_values
-           : n.product == inner_product::fma ? 8 * warp_size
+           : n.product == inner_product::fma ? step_floats
                                              : 4 * 32;
+}
+
+/// Values of a row whose columns a warp waits for at once.
+constexpr std::int64_t awaited_values(const matvec_policy& n) {
+    return product_values(n) * steps_in_flight(n);
 }
 
 /// What a warp issues for the pieces of a row, in issues or in cycles: a last piece has the

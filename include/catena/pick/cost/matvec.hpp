@@ -183,15 +183,16 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
 
 /// What a warp waits for columns that it reads step by step, not from shared memory. They come one
 /// after the other, but those of f32 together if a thread has registers for all of them. Where the
-/// norm is made in passing, one block reads all of x at once, and the others find it in L2.
+/// norm is made in passing, one block reads all of x at once, and the others find it in L2: a warp
+/// waits once for the steps that it has in flight.
 constexpr double global_columns_us(const row& r, const product_problem& p, const arch& a,
                                    const matvec_share& has, const cost_constants& c) {
     const matvec_policy& n = r.policy.matvec();
     if (n.activation != activation_source::global) return 0;
     const auto met = static_cast<double>(columns_met(p));
+    const std::int64_t values = c.steps_apart ? product_values(n) : awaited_values(n);
     const double steps =
-        has.groups *
-        units(static_cast<double>(p.k), static_cast<double>(product_values(n) * warp_slices(n)));
+        has.groups * units(static_cast<double>(p.k), static_cast<double>(values * warp_slices(n)));
     if (n.product != inner_product::fma || n.placement == norm_placement::passing)
         return steps * met * c.global_step_us;
     const bool together = registers_of(r, a) >= other_registers + float_registers * (n.rows + met);
