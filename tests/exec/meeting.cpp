@@ -56,20 +56,22 @@ TEST_CASE("shuffles in a row do not mix up their values, in any order of threads
     }
 }
 
-TEST_CASE("dp4a adds four products of signed bytes and wraps") {
+TEST_CASE("dp4a adds four products of bytes, which a type says are signed, and wraps") {
     host_device device;
-    auto* y = device.allocate<int>("y", 4, memory::uninitialized);
+    auto* y = device.allocate<int>("y", 5, memory::uninitialized);
     passes(device, {.threads = 32}, [=](host& x) {
         if (x.thread() != 0) return;
         x.store(y, x.dp4a(0x01020304, 0x05060708, 100));
         x.store(y + 1, x.dp4a(static_cast<int>(0x80808080u), static_cast<int>(0x80808080u), 0));
         x.store(y + 2, x.dp4a(static_cast<int>(0xff7f0080u), 0x7f7f7f01, -1));
         x.store(y + 3, x.dp4a(0x7f7f7f7f, 0x7f7f7f7f, 0x7fffffff));
+        x.store(y + 4, x.dp4a(0xff800102u, static_cast<int>(0x80ff7f03u), 1));
     });
     CHECK(y[0] == 100 + 1 * 5 + 2 * 6 + 3 * 7 + 4 * 8);
     CHECK(y[1] == 4 * 128 * 128);
     CHECK(y[2] == -1 - 127 + 127 * 127 - 128);
     CHECK(y[3] == static_cast<int>(0x7fffffffu + 4u * 127u * 127u));
+    CHECK(y[4] == 1 + 2 * 3 + 1 * 127 - 128 - 255 * 128);
 }
 
 TEST_CASE("a funnel shift takes a word out of two, by a distance modulo 32") {

@@ -198,10 +198,12 @@ u32 permuted(u32 a, u32 b, u32 selector) {
     return r;
 }
 
+/// `Byte`: a byte of the first word; those of the second are signed.
+template <class Byte>
 s32 dot4(u32 a, u32 b, s32 c) {
     u32 sum = static_cast<u32>(c);
     for (int n = 0; n < 4; ++n)
-        sum += static_cast<u32>(static_cast<s8>(a >> 8 * n) * static_cast<s8>(b >> 8 * n));
+        sum += static_cast<u32>(static_cast<Byte>(a >> 8 * n) * static_cast<s8>(b >> 8 * n));
     return static_cast<s32>(sum);
 }
 
@@ -364,7 +366,8 @@ void words(table& t) {
     t["shf.r.wrap.b32"] = op<[](u32 low, u32 high, u32 by) {
         return static_cast<u32>((u64{high} << 32 | low) >> (by & 31u));
     }>();
-    t["dp4a.s32.s32"] = op<[](u32 a, u32 b, s32 c) { return dot4(a, b, c); }>();
+    t["dp4a.s32.s32"] = op<[](u32 a, u32 b, s32 c) { return dot4<s8>(a, b, c); }>();
+    t["dp4a.u32.s32"] = op<[](u32 a, u32 b, s32 c) { return dot4<u8>(a, b, c); }>();
     t["mov.b32.apart"] = {apart<u32, u16>, "www"};
     t["mov.b64.apart"] = {apart<u64, u32>, "wwd"};
     t["mov.b32.joined"] = {joined<u32, u16>, "www"};

@@ -57,6 +57,8 @@ TEST_CASE("PTX: integer instructions") {
           ((0xf0f0f0f0u & 0x12345678u) | (~0xf0f0f0f0u & 0x9abcdef0u)));
     CHECK(result("dp4a.s32.s32 %r0, %r1, %r2, %r3;", {0x80ff017fu, 0x80010281u, 5}) ==
           static_cast<u32>(5 + 127 * -127 + 1 * 2 + -1 * 1 + -128 * -128));
+    CHECK(result("dp4a.u32.s32 %r0, %r1, %r2, %r3;", {0x80ff017fu, 0x80010281u, 5}) ==
+          static_cast<u32>(5 + 127 * -127 + 1 * 2 + 255 * 1 + 128 * -128));
     CHECK(result("mul.hi.s32 %r0, %r1, %r2;", {0x80000000u, 2}) == 0xffffffffu);
     CHECK(result("div.s32 %r0, %r1, %r2;", {0xfffffff9u, 2}) == 0xfffffffdu);
     CHECK(result("rem.s32 %r0, %r1, %r2;", {0xfffffff9u, 2}) == 0xffffffffu);

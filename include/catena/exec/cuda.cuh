@@ -108,6 +108,11 @@ class cuda {
     }
 
     __device__ int dp4a(int a, int b, int c) const { return __dp4a(a, b, c); }
+    __device__ int dp4a(unsigned a, int b, int c) const {
+        int sum;
+        asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+        return sum;
+    }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     __device__ unsigned halves_of_e4m3(unsigned pair) const {
         unsigned halves;

@@ -106,7 +106,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     CATENA_FN void add_step(X& x, const std::byte* const (&row)[P.rows], const std::byte* q8_1,
                             const matvec_columns& u) {
         const int group = x.lane() % block_groups<F>;
-        int w[P.rows][sums ? 2 : 1][group_words];
+        std::conditional_t<in_place, unsigned, int> w[P.rows][sums ? 2 : 1][group_words];
         group_scales<parts, form::mins> scales[P.rows];
         CATENA_UNROLL
         for (int r = 0; r < P.rows; ++r) {
@@ -120,22 +120,28 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                 words_of_eights<F, false>(x, row[r], group, 0, w[r][0]);
             else
                 raw_words<F>(x, row[r], group, 0, w[r][0]);
-            scales[r] = weights_of<F>(x, row[r], group);
             if constexpr (in_place)
-                for (real& s : scales[r].scale) s = s * real{form::share_in_place(group)};
+                scales[r] = form::scales_of(x, row[r], group);
+            else
+                scales[r] = weights_of<F>(x, row[r], group);
         }
+        // The sums of the activation are as many times too large as words in place are, for which
+        // its scale makes up, and they are negated instead of the mins of every row.
+        int ones = 0x01010101;
+        if constexpr (in_place)
+            ones = static_cast<int>(0x01010101u * (256 - form::times_in_place(group)));
         CATENA_UNROLL
         for (int c = 0; c < P.columns; ++c) {
             if (c > 0 && c >= u.count) continue;
             const std::byte* block = q8_1 + c * u.x_bytes;
-            const real d = load_scale(x, block);
+            real d = load_scale(x, block);
+            if constexpr (in_place) d = d * real{form::share_in_place(group)};
             int q[group_words], total[parts] = {};
             CATENA_UNROLL
             for (int i = 0; i < group_words; ++i) {
                 q[i] = static_cast<int>(load_as<unsigned>(x, block + 4 + 4 * i));
                 int& t = total[i / words_of_part];
-                if constexpr (form::mins || in_place || excess != 0)
-                    t = x.dp4a(0x01010101, q[i], t);
+                if constexpr (form::mins || excess != 0) t = x.dp4a(ones, q[i], t);
             }
             if constexpr (sums) {
                 CATENA_UNROLL
@@ -163,8 +169,6 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                     int& t = dot[i / words_of_part];
                     for (const auto& summand : w[r]) t = x.dp4a(summand[i], q[i], t);
                 }
-                if constexpr (in_place)  // behind all products: none of them waits for the sum
-                    for (int p = 0; p < parts; ++p) dot[p] -= form::group_excess(group) * total[p];
                 real products[parts];
                 CATENA_UNROLL
                 for (int p = 0; p < parts; ++p) products[p] = from_int(dot[p]);

@@ -36,65 +36,110 @@ class head_work : held_head<X, P> {
     CATENA_FN void run() {
         quads v, weight;
         const bool weighted = m_.normed && m_.weight != nullptr;
+        const bool turned = C.stages.has(stage_kind::rope) && m_.turned;
+        const bool stored = C.stages.has(stage_kind::store) && m_.cache != nullptr;
         if (weighted) load(m_.weight, weight);
+        turns by;
+        if (turned) find_frequencies(by);
         x_.grid_wait();
         load(row_at(m_.x, {m_.x_nb1, m_.x_nb2, 0}, {head_, token_, 0}), v);
+        const std::int64_t row = stored ? cache_row(x_, m_, token_) : -1;
+        if (turned) find_directions(by);
         if (m_.normed) scale(norm_of(v), v);
         if (weighted) {
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
                 for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * weight[j][i];
         }
-        if (C.stages.has(stage_kind::rope) && m_.turned) turn(v);
+        if (turned) turn(by, v);
         if (m_.scale != 1) scale(real{m_.scale}, v);
         if (m_.f32 != nullptr) this->write_f32(head_, token_, v);
-        if (C.stages.has(stage_kind::store) && m_.cache != nullptr) store(v);
+        if (stored) store(row, v);
     }
 
   private:
     const int token_, head_;
     float* const exchange_;  // of the warp: as many as a head has elements
 
-    CATENA_FN direction of_pair(real position, int pair) const {
+    /// What turns the lane's elements: a frequency before the wait, a direction behind it.
+    struct turns {
+        frequency by[held][quad];
+        direction to[held][quad];
+    };
+    /// An element's pair, and whether it is the first of it. One that is not turned has pair 0.
+    struct place_in_pair {
+        int pair;
+        bool first, turned;
+    };
+    CATENA_FN place_in_pair place_of(int j, int i) const {
         const rotation& r = a_.turn;
+        const int own = at(j) + i - r.first, half = r.dims / 2;
+        if (own < 0 || own >= r.dims) return {0, true, false};
+        if (r.pairs == pairing::neighbors) return {own / 2, own % 2 == 0, true};
+        return {own < half ? own : own - half, own < half, true};
+    }
+
+    template <class F>
+    CATENA_FN static void each_element(F f) {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) f(j, i);
+    }
+
+    CATENA_FN void find_frequencies(turns& t) const {
+        each_element(
+            [&](int j, int i) { t.by[j][i] = frequency::of(a_.turn, place_of(j, i).pair); });
+    }
+
+    /// Goes over all elements for each thing to find, so that none waits for another's.
+    CATENA_FN void find_directions(turns& t) const {
+        const rotation& r = a_.turn;
+        const auto position = [&](int which) {
+            return from_int(x_.load(a_.positions + which * a_.tokens + token_));
+        };
+        quads angle;
         if (r.pairs == pairing::sections || r.pairs == pairing::interleaved) {
-            const int which = section_of(r.pairs, r.section, r.sections, pair);
-            position = from_int(x_.load(a_.positions + which * a_.tokens + token_));
+            each_element([&](int j, int i) {
+                angle[j][i] =
+                    position(section_of(r.pairs, r.section, r.sections, place_of(j, i).pair));
+            });
+        } else {
+            const real one = position(0);
+            each_element([&](int j, int i) { angle[j][i] = one; });
         }
-        return direction_of(a_, frequency::of(r, pair), position, factor_of(x_, a_, pair));
+        each_element([&](int j, int i) { angle[j][i] = angle[j][i] * t.by[j][i].power; });
+        if (a_.factors != nullptr) {
+            quads factor;
+            each_element(
+                [&](int j, int i) { factor[j][i] = factor_of(x_, a_, place_of(j, i).pair); });
+            each_element([&](int j, int i) { angle[j][i] = angle[j][i] / factor[j][i]; });
+        }
+        each_element(
+            [&](int j, int i) { t.to[j][i] = direction_of(a_, angle[j][i] * t.by[j][i].by); });
     }
 
     /// Every lane turns its own elements, and finds the others of their pairs in shared memory.
-    CATENA_FN void turn(quads& v) {
-        const rotation& r = a_.turn;
-        const bool neighbors = r.pairs == pairing::neighbors;
-        const int half = r.dims / 2;
-        const real position = from_int(x_.load(a_.positions + token_));
+    CATENA_FN void turn(const turns& t, quads& v) {
+        const int away = a_.turn.pairs == pairing::neighbors ? 1 : a_.turn.dims / 2;
         CATENA_UNROLL
         for (int j = 0; j < held; ++j)
             for (int i = 0; i < quad; ++i)
                 if (at(j) + i < m_.k) x_.store(exchange_ + at(j) + i, v[j][i]);
         x_.sync_warp();
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) {
-            direction d{real{0}, real{1}};
-            CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
             for (int i = 0; i < quad; ++i) {
-                const int own = at(j) + i - r.first;
-                if (own < 0 || own >= r.dims) continue;
-                const bool first = neighbors ? own % 2 == 0 : own < half;
-                const int away = neighbors ? 1 : half;
-                if (!neighbors || first)
-                    d = of_pair(position, neighbors ? own / 2 : first ? own : own - half);
-                const real other = x_.load(exchange_ + at(j) + i + (first ? away : -away));
-                const real turned = other * (first ? -d.sine : d.sine);
-                v[j][i] = fma(v[j][i], d.cosine, turned);
+                const place_in_pair place = place_of(j, i);
+                if (!place.turned) continue;
+                const real other = x_.load(exchange_ + at(j) + i + (place.first ? away : -away));
+                const direction& d = t.to[j][i];
+                v[j][i] = fma(v[j][i], d.cosine, other * (place.first ? -d.sine : d.sine));
             }
-        }
     }
 
     /// Does a later token go to the same row? Its numbers stay.
     CATENA_FN bool stored_again(std::int64_t row) {
+        if (token_ + 1 == a_.tokens) return false;
         int again = 0;
         CATENA_NO_UNROLL
         for (int t = token_ + 1 + x_.lane(); t < a_.tokens; t += warp_size)
@@ -102,8 +147,8 @@ class head_work : held_head<X, P> {
         return over_threads<warp_size>(x_, again, nullptr, [](int p, int q) { return p | q; }) != 0;
     }
 
-    CATENA_FN void store(const quads& v) {
-        const std::int64_t row = cache_row(x_, m_, token_);
+    /// `row`: that of the cache.
+    CATENA_FN void store(std::int64_t row, const quads& v) {
         if (row < 0 || row >= m_.cache_rows || stored_again(row)) return;
         auto* const to =
             static_cast<std::byte*>(m_.cache) + distance(static_cast<int>(row), m_.cache_nb);

@@ -88,8 +88,8 @@ CATENA_FN auto weights_of(X& x, const std::byte* block, int group) {
 }
 
 /// The term of a group in a row's sum, without the activation's scale: the group's products times
-/// its scales and, for a format with mins, the sums of the activation times the negated mins. This
-/// is a part of every accumulation order.
+/// its scales and, for a format with mins, the sums of the activation times the mins, one of the
+/// two negated. This is a part of every accumulation order.
 template <int Scales, bool Mins>
 CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const real (&product)[Scales],
                        [[maybe_unused]] const real (&sum)[Scales]) {

@@ -69,13 +69,14 @@ inline constexpr int group_words = 8;
 ///     static constexpr int word_of_summands(int i, int word);
 ///
 /// Optional words in place, for a format whose groups share bytes, so that a group's bits need no
-/// shift. Every q is a multiple of its value, of which that value has the share `share_in_place`,
-/// and then too large by `group_excess`. dp4a corrects both.
+/// shift. Every q is an unsigned byte, `times_in_place` times its value, of which that value has
+/// the share `share_in_place`. dp4a corrects it.
 ///
-///     static constexpr int group_excess(int group);
-///     static constexpr float share_in_place(int group);  // a power of two
+///     static constexpr unsigned times_in_place(int group);  // a power of two, 128 at most
+///     static constexpr float share_in_place(int group);
 ///     template <class X>
-///     static void words_in_place(X& x, const std::byte* block, int group, int (&q)[group_words]);
+///     static void words_in_place(X& x, const std::byte* block, int group,
+///                                unsigned (&q)[group_words]);
 ///
 /// Optional integer scales, for a format in which a scale of 16 values is a factor of the block
 /// times an integer, and q times that integer is an int8. Words may then be multiplied before a
@@ -146,7 +147,7 @@ inline constexpr bool has_summands = requires {
 
 template <format F>
 inline constexpr bool has_in_place = requires {
-    unpack<F>::group_excess(0);
+    unpack<F>::times_in_place(0);
 };
 
 /// Words as `unpack<F>::words` gives them, each byte too large by excess_of<F>.

@@ -167,13 +167,8 @@ class host {
                                        1, at);
     }
 
-    int dp4a(int a, int b, int c) const {
-        const auto product = [&](int shift) {
-            return static_cast<std::int8_t>(a >> shift) * static_cast<std::int8_t>(b >> shift);
-        };
-        const int sum = product(0) + product(8) + product(16) + product(24);
-        return static_cast<int>(static_cast<unsigned>(c) + static_cast<unsigned>(sum));  // wraps
-    }
+    int dp4a(int a, int b, int c) const { return add_products<std::int8_t>(a, b, c); }
+    int dp4a(unsigned a, int b, int c) const { return add_products<std::uint8_t>(a, b, c); }
     unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
         return static_cast<unsigned>((std::uint64_t{hi} << 32 | lo) >> (bits & 31));
     }
@@ -241,6 +236,14 @@ class host {
                 sizeof(T) <= 16,
             "load and store take scalars of 1, 2, 4 or 8 bytes; load16 and store16 take 16");
         machine_.memory.check<A, sizeof(T)>(thread_, p, at);
+    }
+    template <class Byte, class Word>
+    static int add_products(Word a, int b, int c) {
+        const auto product = [&](int shift) {
+            return static_cast<Byte>(a >> shift) * static_cast<std::int8_t>(b >> shift);
+        };
+        const int sum = product(0) + product(8) + product(16) + product(24);
+        return static_cast<int>(static_cast<unsigned>(c) + static_cast<unsigned>(sum));  // wraps
     }
 
     machine& machine_;

@@ -38,20 +38,19 @@ struct unpack<format::q4_K> : with_k4_scales {
             q[i] = static_cast<int>((word[i] >> (group % 2 * 4)) & 0x0f0f0f0fu);
     }
 
-    /// A nibble n of a high half is read as 16 * (n - 8).
-    CATENA_FN static constexpr int group_excess(int group) { return group % 2 == 0 ? 0 : -128; }
+    CATENA_FN static constexpr unsigned times_in_place(int group) {
+        return group % 2 == 0 ? 1 : 16;
+    }
     CATENA_FN static constexpr float share_in_place(int group) {
         return group % 2 == 0 ? 1 : 1.0f / 16;
     }
     template <class X>
     CATENA_FN static void words_in_place(X& x, const std::byte* block, int group,
-                                         int (&q)[group_words]) {
-        const bool high = group % 2 != 0;
-        const unsigned mask = high ? 0xf0f0f0f0u : 0x0f0f0f0fu, sign = high ? 0x80808080u : 0;
-        unsigned word[group_words];
-        load_words<format::q4_K>(x, block, 16 + group / 2 * 32, word);
+                                         unsigned (&q)[group_words]) {
+        const unsigned mask = group % 2 == 0 ? 0x0f0f0f0fu : 0xf0f0f0f0u;
+        load_words<format::q4_K>(x, block, 16 + group / 2 * 32, q);
         CATENA_UNROLL
-        for (int i = 0; i < group_words; ++i) q[i] = static_cast<int>((word[i] & mask) ^ sign);
+        for (int i = 0; i < group_words; ++i) q[i] &= mask;
     }
 };
 
