@@ -55,42 +55,45 @@ class head_work : held_head<X, P> {
     const int token_, head_;
     float* const exchange_;  // of the warp: as many as a head has elements
 
-    CATENA_FN direction of_pair(real position, int pair) const {
+    CATENA_FN direction of_pair(int pair) const {
         const rotation& r = a_.turn;
-        if (r.pairs == pairing::sections || r.pairs == pairing::interleaved) {
-            const int which = section_of(r.pairs, r.section, r.sections, pair);
-            position = from_int(x_.load(a_.positions + which * a_.tokens + token_));
-        }
+        int which = 0;  // of the token's positions
+        if (r.pairs == pairing::sections || r.pairs == pairing::interleaved)
+            which = section_of(r.pairs, r.section, r.sections, pair);
+        const real position = from_int(x_.load(a_.positions + which * a_.tokens + token_));
         return direction_of(a_, frequency::of(r, pair), position, factor_of(x_, a_, pair));
     }
 
-    /// Every lane turns its own elements, and finds the others of their pairs in shared memory.
+    CATENA_FN float* own_quad(int j) const { return exchange_ + at(j); }
+    CATENA_FN void put(const quads& v) {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) x_.store(own_quad(j) + i, v[j][i]);
+    }
+    CATENA_FN void take(int j, real (&v)[quad]) {
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) v[i] = x_.load(own_quad(j) + i);
+    }
+
+    /// A lane turns whole pairs where the warp's lanes have put their elements. The code of a
+    /// direction is long, so it is in the kernel once, and each direction is made by one lane.
     CATENA_FN void turn(quads& v) {
         const rotation& r = a_.turn;
         const bool neighbors = r.pairs == pairing::neighbors;
-        const int half = r.dims / 2;
-        const real position = from_int(x_.load(a_.positions + token_));
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i)
-                if (at(j) + i < m_.k) x_.store(exchange_ + at(j) + i, v[j][i]);
+        const int half = r.dims / 2, away = neighbors ? 1 : half;
+        put(v);
+        x_.sync_warp();
+        CATENA_NO_UNROLL
+        for (int pair = x_.lane(); pair < half; pair += warp_size) {
+            const direction d = of_pair(pair);
+            float* const first = exchange_ + r.first + (neighbors ? 2 * pair : pair);
+            const real p = x_.load(first), q = x_.load(first + away);
+            x_.store(first, fma(p, d.cosine, q * -d.sine));
+            x_.store(first + away, fma(q, d.cosine, p * d.sine));
+        }
         x_.sync_warp();
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) {
-            direction d{real{0}, real{1}};
-            CATENA_UNROLL
-            for (int i = 0; i < quad; ++i) {
-                const int own = at(j) + i - r.first;
-                if (own < 0 || own >= r.dims) continue;
-                const bool first = neighbors ? own % 2 == 0 : own < half;
-                const int away = neighbors ? 1 : half;
-                if (!neighbors || first)
-                    d = of_pair(position, neighbors ? own / 2 : first ? own : own - half);
-                const real other = x_.load(exchange_ + at(j) + i + (first ? away : -away));
-                const real turned = other * (first ? -d.sine : d.sine);
-                v[j][i] = fma(v[j][i], d.cosine, turned);
-            }
-        }
+        for (int j = 0; j < held; ++j) take(j, v[j]);
     }
 
     /// Does a later token go to the same row? Its numbers stay.
@@ -116,10 +119,21 @@ class head_work : held_head<X, P> {
             write_16(to, first, v, [](real r) { return to_bfloat16(r); });
         const bool bytes = C.emits.has(format::q8_0) && m_.cache_type == format::q8_0;
         const bool nibbles = C.emits.has(format::q4_0) && m_.cache_type == format::q4_0;
-        CATENA_UNROLL
+        if (bytes || nibbles) store_blocks(to, first, v, bytes);
+    }
+
+    /// A quad of each lane at a time, out of the lane's own place in shared memory: what writes a
+    /// block is in the kernel once.
+    CATENA_FN void store_blocks(std::byte* row, int first, const quads& v, bool bytes) {
+        put(v);
+        CATENA_NO_UNROLL
         for (int j = 0; j < held; ++j) {  // whole warps: shuffles
-            if (bytes) write_q8_0(to, first, j, v[j]);
-            if (nibbles) write_q4_0(to, first, j, v[j]);
+            real own[quad];
+            take(j, own);
+            if (bytes)
+                write_q8_0(row, first, j, own);
+            else
+                write_q4_0(row, first, j, own);
         }
     }
 
