@@ -348,6 +348,8 @@ bool norm_inside(format_set weights) {
            std::end(norms_inside);
 }
 
+bool is_plain(const policy& p) { return p == policy(plain_matvec); }
+
 std::string objection(const arch& target, const row& r) {
     const policy& p = r.policy;
     if (const rejection no = detail::fits_arch(r, target); no.why != limit::none)

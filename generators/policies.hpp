@@ -21,6 +21,9 @@ std::vector<preferred_row> preferences_for(const arch& target, const std::vector
 /// Do matvecs of these formats come with the norm of their activation inside, too?
 bool norm_inside(format_set weights);
 
+/// Is it the policy of a matvec's plain row?
+bool is_plain(const policy& p);
+
 /// The policies of a row, the same on every arch.
 std::vector<policy> row_policies(const row_computation& computes);
 

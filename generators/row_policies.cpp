@@ -83,10 +83,11 @@ std::vector<policy> row_policies(const row_computation& computes) {
         return {std::begin(convolving_policies), std::end(convolving_policies)};
     if (has_heads(computes.stages)) return {std::begin(head_policies), std::end(head_policies)};
     if (routes(computes.stages)) return {std::begin(route_policies), std::end(route_policies)};
-    if (!has_norm(computes.stages))
-        return {std::begin(elementwise_policies), std::end(elementwise_policies)};
-    if (computes.emits.has(format::int8_token))
-        return {std::begin(apart_policies), std::end(apart_policies)};
+    const bool scales_apart = computes.emits.has(format::int8_token);
+    if (!has_norm(computes.stages))  // formats with their scales apart are of whole tokens
+        return {std::begin(elementwise_policies) + (scales_apart ? 1 : 0),
+                std::end(elementwise_policies)};
+    if (scales_apart) return {std::begin(apart_policies), std::end(apart_policies)};
     if (computes.stages.has(stage_kind::join_residual))
         return {std::begin(joining_policies), std::end(joining_policies)};
     if (computes.stages.has(stage_kind::layer_norm))

@@ -123,18 +123,18 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
         for (const computation& c : wanted) {
             int rows = 0, plain = 0;
             for (int i = 0; i < t.row_count; ++i) {
-                if (t.rows[i].computes != c) continue;
                 const policy& p = t.rows[i].policy;
+                if (c.kind() == skeleton::matvec && serves(t.rows[i].computes, c.product()))
+                    plain += copy_of(p) == copy_method::plain &&
+                             p.matvec().activation == activation_source::global &&
+                             columns_of(p) >= 8;
+                if (t.rows[i].computes != c) continue;
                 ++rows;
                 if (c.kind() == skeleton::row) {  // heads and routers have registers for any k
                     const stage_set stages = c.row().stages;
                     const bool kept = has_heads(stages) || routes(stages);
                     plain += (p.row().values == 0 || kept) && !p.row().vector;
                 }
-                if (c.kind() == skeleton::matvec)
-                    plain += copy_of(p) == copy_method::plain &&
-                             p.matvec().activation == activation_source::global &&
-                             columns_of(p) >= 8;
                 if (c.kind() == skeleton::matmul) plain += copy_of(p) == copy_method::plain;
             }
             INFO(t.target->name << " " << generator::family(c));

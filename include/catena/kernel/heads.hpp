@@ -61,80 +61,82 @@ class head_work : held_head<X, P> {
     const int token_, head_;
     float* const exchange_;  // of the warp: as many as a head has elements
 
-    /// What turns the lane's elements: a frequency before the wait, a direction behind it.
+    // A lane turns whole pairs, so that each direction is found by one lane.
+    static constexpr int pairs = held * quad / 2;
+    /// What turns the lane's pairs: a frequency before the wait, a direction behind it.
     struct turns {
-        frequency by[held][quad];
-        direction to[held][quad];
+        frequency by[pairs];
+        direction to[pairs];
     };
-    /// An element's pair, and whether it is the first of it. One that is not turned has pair 0.
-    struct place_in_pair {
-        int pair;
-        bool first, turned;
-    };
-    CATENA_FN place_in_pair place_of(int j, int i) const {
-        const rotation& r = a_.turn;
-        const int own = at(j) + i - r.first, half = r.dims / 2;
-        if (own < 0 || own >= r.dims) return {0, true, false};
-        if (r.pairs == pairing::neighbors) return {own / 2, own % 2 == 0, true};
-        return {own < half ? own : own - half, own < half, true};
-    }
+
+    CATENA_FN int half() const { return a_.turn.dims / 2; }
+    CATENA_FN int pair_at(int i) const { return x_.lane() + i * warp_size; }
+    /// Pair 0 where the head turns fewer.
+    CATENA_FN int some_pair_at(int i) const { return pair_at(i) < half() ? pair_at(i) : 0; }
 
     template <class F>
-    CATENA_FN static void each_element(F f) {
+    CATENA_FN static void each_pair(F f) {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i) f(j, i);
+        for (int i = 0; i < pairs; ++i) f(i);
     }
 
     CATENA_FN void find_frequencies(turns& t) const {
-        each_element(
-            [&](int j, int i) { t.by[j][i] = frequency::of(a_.turn, place_of(j, i).pair); });
+        each_pair([&](int i) { t.by[i] = frequency::of(a_.turn, some_pair_at(i)); });
     }
 
-    /// Goes over all elements for each thing to find, so that none waits for another's.
+    /// Goes over all pairs for each thing to find, so that none waits for another's.
     CATENA_FN void find_directions(turns& t) const {
         const rotation& r = a_.turn;
         const auto position = [&](int which) {
             return from_int(x_.load(a_.positions + which * a_.tokens + token_));
         };
-        quads angle;
+        real angle[pairs];
         if (r.pairs == pairing::sections || r.pairs == pairing::interleaved) {
-            each_element([&](int j, int i) {
-                angle[j][i] =
-                    position(section_of(r.pairs, r.section, r.sections, place_of(j, i).pair));
+            each_pair([&](int i) {
+                angle[i] = position(section_of(r.pairs, r.section, r.sections, some_pair_at(i)));
             });
         } else {
             const real one = position(0);
-            each_element([&](int j, int i) { angle[j][i] = one; });
+            each_pair([&](int i) { angle[i] = one; });
         }
-        each_element([&](int j, int i) { angle[j][i] = angle[j][i] * t.by[j][i].power; });
+        each_pair([&](int i) { angle[i] = angle[i] * t.by[i].power; });
         if (a_.factors != nullptr) {
-            quads factor;
-            each_element(
-                [&](int j, int i) { factor[j][i] = factor_of(x_, a_, place_of(j, i).pair); });
-            each_element([&](int j, int i) { angle[j][i] = angle[j][i] / factor[j][i]; });
+            real factor[pairs];
+            each_pair([&](int i) { factor[i] = factor_of(x_, a_, some_pair_at(i)); });
+            each_pair([&](int i) { angle[i] = angle[i] / factor[i]; });
         }
-        each_element(
-            [&](int j, int i) { t.to[j][i] = direction_of(a_, angle[j][i] * t.by[j][i].by); });
+        each_pair([&](int i) { t.to[i] = direction_of(a_, angle[i] * t.by[i].by); });
     }
 
-    /// Every lane turns its own elements, and finds the others of their pairs in shared memory.
-    CATENA_FN void turn(const turns& t, quads& v) {
-        const int away = a_.turn.pairs == pairing::neighbors ? 1 : a_.turn.dims / 2;
+    CATENA_FN float* own_quad(int j) const { return exchange_ + at(j); }
+    CATENA_FN void put(const quads& v) {
         CATENA_UNROLL
         for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i)
-                if (at(j) + i < m_.k) x_.store(exchange_ + at(j) + i, v[j][i]);
+            for (int i = 0; i < quad; ++i) x_.store(own_quad(j) + i, v[j][i]);
+    }
+    CATENA_FN void take(int j, real (&v)[quad]) {
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) v[i] = x_.load(own_quad(j) + i);
+    }
+
+    /// Pairs are turned in shared memory, where the warp's lanes have put their elements.
+    CATENA_FN void turn(const turns& t, quads& v) {
+        const rotation& r = a_.turn;
+        const bool neighbors = r.pairs == pairing::neighbors;
+        const int away = neighbors ? 1 : half();
+        put(v);
+        x_.sync_warp();
+        each_pair([&](int i) {
+            if (pair_at(i) >= half()) return;
+            float* const first = exchange_ + r.first + (neighbors ? 2 : 1) * pair_at(i);
+            const real p = x_.load(first), q = x_.load(first + away);
+            const direction& d = t.to[i];
+            x_.store(first, fma(p, d.cosine, q * -d.sine));
+            x_.store(first + away, fma(q, d.cosine, p * d.sine));
+        });
         x_.sync_warp();
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i) {
-                const place_in_pair place = place_of(j, i);
-                if (!place.turned) continue;
-                const real other = x_.load(exchange_ + at(j) + i + (place.first ? away : -away));
-                const direction& d = t.to[j][i];
-                v[j][i] = fma(v[j][i], d.cosine, other * (place.first ? -d.sine : d.sine));
-            }
+        for (int j = 0; j < held; ++j) take(j, v[j]);
     }
 
     /// Does a later token go to the same row? Its numbers stay.
@@ -161,10 +163,21 @@ class head_work : held_head<X, P> {
             write_16(to, first, v, [](real r) { return to_bfloat16(r); });
         const bool bytes = C.emits.has(format::q8_0) && m_.cache_type == format::q8_0;
         const bool nibbles = C.emits.has(format::q4_0) && m_.cache_type == format::q4_0;
-        CATENA_UNROLL
+        if (bytes || nibbles) store_blocks(to, first, v, bytes);
+    }
+
+    /// A quad of each lane at a time, out of the lane's own place in shared memory: what writes a
+    /// block is in the kernel once.
+    CATENA_FN void store_blocks(std::byte* row, int first, const quads& v, bool bytes) {
+        put(v);
+        CATENA_NO_UNROLL
         for (int j = 0; j < held; ++j) {  // whole warps: shuffles
-            if (bytes) write_q8_0(to, first, j, v[j]);
-            if (nibbles) write_q4_0(to, first, j, v[j]);
+            real own[quad];
+            take(j, own);
+            if (bytes)
+                write_q8_0(row, first, j, own);
+            else
+                write_q4_0(row, first, j, own);
         }
     }
 

@@ -30,8 +30,9 @@ template <matvec_policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
 /// Finds the token and the slot of a band of experts, and the matrix that the slot's id picks. It
-/// waits for the ids, or for the logits of experts. Returns the band's number among the bands of
-/// one slot; bands of dense members stand behind those of all slots. `ring` is the memory of the
+/// waits for the ids, or for the logits of experts; the band before the first writes the experts
+/// that it finds. Returns the band's number among the bands of one slot; bands of dense members
+/// stand behind those of all slots. `ring` is the memory of the
 /// ring, which may be written until the ring is filled.
 template <matvec_policy P, class X>
 CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, std::byte* ring) {
@@ -52,7 +53,12 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, st
     b.slot = slot;
     if (a.ids != nullptr) x.grid_wait();
     if constexpr (P.routes) {
-        b.picked = route_work<X, routed_by_thread>(x, a.routing, 0, ring).expert_at(slot);
+        route_work<X, routed_by_thread> work(x, a.routing, 0, ring);
+        work.rank();
+        if (band < 0)
+            work.write();
+        else
+            b.picked = work.expert_at(slot);
         return band;
     }
     if (combined) {
@@ -90,16 +96,16 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     int band = shares ? x.cluster() : x.block();
     if constexpr (P.placement == norm_placement::passing)
         if (band == a.bands) return write_norm<P>(x, a, reinterpret_cast<float*>(all_stages));
-    if constexpr (P.routes) {
-        if (band == 0) return route_token<routed_by_thread>(x, a.routing, 0, all_stages);
-        --band;
-    }
+    if constexpr (P.routes) --band;  // the first block writes the experts
     // A block that makes its activation is dense.
     const bool expert = P.placement == norm_placement::producer && !P.turns && has_experts(a);
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
                   .finished = reinterpret_cast<float*>(stages)};
     if (expert) band = take_slot<P>(x, a, b, band, all_stages);
-    if constexpr (P.routes) stream.reuse();
+    if constexpr (P.routes) {
+        if (band < 0) return;
+        stream.reuse();
+    }
     int m = 0;
     CATENA_NO_UNROLL
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;

@@ -50,19 +50,43 @@ class route_work {
     CATENA_FN route_work(X& x, const route_args& a, int token, std::byte* shared)
         : x_(x), a_(a), token_(token), ranks_(reinterpret_cast<unsigned*>(shared)) {}
 
+    /// Puts the rank of each expert where all threads read it, and its score where its own thread
+    /// does. What follows a load is in a loop, since it is long.
+    CATENA_FN void rank() {
+        bring();
+        const routing_numbers& n = a_.numbers;
+        const bool soft_max = n.score == scoring::soft_max;
+        const real sum = soft_max ? sum_of_exponentials() : real{1};
+        CATENA_NO_UNROLL
+        for (int e = x_.thread(); e < padded(); e += x_.threads()) {
+            if (e >= a_.experts) {
+                x_.store(ranks_ + e, 0u);
+                continue;
+            }
+            const real logit = x_.load(logits() + e);
+            real score = logit;
+            if (soft_max) score = real{x_.load(scores() + e)} / sum;
+            if (n.score == scoring::sigmoid || n.score == scoring::sqrt_softplus)
+                score = score_of(n.score, logit);
+            real choice = n.choice == choosing::by_score ? score : logit;
+            if (n.choice == choosing::by_sigmoid) choice = score_of(scoring::sigmoid, logit);
+            if (a_.bias != nullptr) choice = choice + x_.load(biases() + e);
+            x_.store(scores() + e, score);
+            x_.store(ranks_ + e, rank_of(choice));
+        }
+        x_.sync();
+        if (n.groups > 1) keep_best_groups();
+    }
+
     /// Writes the experts of the token, and the weights of the chosen.
     CATENA_FN void write() {
-        real score[Held];
-        rank(score);
-        sort(score);
+        sort();
         x_.sync();
         if (x_.warp() == 0) weigh();
     }
 
     /// The expert at a place of the chosen ones, for every thread. Behind it nobody reads `shared`.
     CATENA_FN int expert_at(int place) {
-        real score[Held];
-        rank(score);
         if (x_.warp() == 0) find(place);
         x_.sync();
         const int found = x_.load(found_at());
@@ -76,10 +100,14 @@ class route_work {
     const int token_;
     unsigned* const ranks_;  // of each expert; behind them 0, up to a multiple of 4
 
-    // Behind the ranks: scores, at last of the chosen; a list of ranks; two choices of each group;
+    // Behind the ranks, in whose place the logits are first: scores; a list of ranks, in whose
+    // place the biases are first and the scores of the chosen at last; two choices of each group;
     // is a group one of the best?; what was found.
+    CATENA_FN float* logits() const { return reinterpret_cast<float*>(ranks_); }
     CATENA_FN float* scores() const { return reinterpret_cast<float*>(ranks_ + padded()); }
     CATENA_FN unsigned* listed() const { return ranks_ + 2 * padded(); }
+    CATENA_FN float* biases() const { return reinterpret_cast<float*>(listed()); }
+    CATENA_FN float* chosen() const { return reinterpret_cast<float*>(listed()); }
     CATENA_FN float* best() const { return reinterpret_cast<float*>(ranks_ + 3 * padded()); }
     CATENA_FN unsigned* kept() const { return ranks_ + 3 * padded() + 2 * max_groups; }
     CATENA_FN int* found_at() const { return reinterpret_cast<int*>(kept() + max_groups); }
@@ -94,30 +122,19 @@ class route_work {
         return reinterpret_cast<T*>(reinterpret_cast<byte*>(first) + distance(token_, nb));
     }
 
-    /// Puts the rank of each expert where all threads read it, and its score into `score`.
-    CATENA_FN void rank(real (&score)[Held]) {
-        CATENA_UNROLL
-        for (int j = 0; j < Held; ++j)
-            score[j] = has(j) ? x_.load(row(a_.x, a_.x_nb) + expert(j)) : real{-infinity};
-        const routing_numbers& n = a_.numbers;
-        if (n.score == scoring::sigmoid || n.score == scoring::sqrt_softplus) {
-            CATENA_UNROLL
-            for (int j = 0; j < Held; ++j)
-                if (has(j)) score[j] = score_of(n.score, score[j]);
-        }
-        if (n.score == scoring::soft_max) soft_max(score);
+    /// Loads the thread's logits and biases, all of them in flight at once.
+    CATENA_FN void bring() {
+        real logit[Held], bias[Held];
         CATENA_UNROLL
         for (int j = 0; j < Held; ++j) {
-            real choice = score[j];
-            if (n.choice != choosing::by_score && has(j)) {
-                choice = x_.load(row(a_.x, a_.x_nb) + expert(j));
-                if (n.choice == choosing::by_sigmoid) choice = score_of(scoring::sigmoid, choice);
-            }
-            if (a_.bias != nullptr && has(j)) choice = choice + x_.load(a_.bias + expert(j));
-            if (expert(j) < padded()) x_.store(ranks_ + expert(j), has(j) ? rank_of(choice) : 0u);
+            if (has(j)) logit[j] = x_.load(row(a_.x, a_.x_nb) + expert(j));
+            if (has(j) && a_.bias != nullptr) bias[j] = x_.load(a_.bias + expert(j));
         }
-        x_.sync();
-        if (n.groups > 1) keep_best_groups();
+        CATENA_UNROLL
+        for (int j = 0; j < Held; ++j) {
+            if (has(j)) x_.store(logits() + expert(j), logit[j]);
+            if (has(j) && a_.bias != nullptr) x_.store(biases() + expert(j), bias[j]);
+        }
     }
 
     /// Lane l of every warp adds up experts l, l + 32, ...: in a block of any size alike.
@@ -129,21 +146,17 @@ class route_work {
         return over_threads<warp_size>(x_, first, nullptr, combine);
     }
 
-    CATENA_FN void soft_max(real (&v)[Held]) {
-        auto* const logits = reinterpret_cast<float*>(ranks_);
-        CATENA_UNROLL
-        for (int j = 0; j < Held; ++j)
-            if (has(j)) x_.store(logits + expert(j), v[j]);
+    /// Makes the score of each expert its exponential, and returns what these add up to.
+    CATENA_FN real sum_of_exponentials() {
         x_.sync();
-        const real most = over_experts(logits, real{-infinity}, larger);
-        CATENA_UNROLL
-        for (int j = 0; j < Held; ++j)
-            if (has(j)) x_.store(scores() + expert(j), v[j] = exp(v[j] - most));
+        const real most = over_experts(logits(), real{-infinity}, larger);
+        CATENA_NO_UNROLL
+        for (int e = x_.thread(); e < a_.experts; e += x_.threads())
+            x_.store(scores() + e, exp(real{x_.load(logits() + e)} - most));
         x_.sync();
         const real sum = over_experts(scores(), real{0}, [](real p, real q) { return p + q; });
-        CATENA_UNROLL
-        for (int j = 0; j < Held; ++j)
-            if (has(j)) v[j] = v[j] / sum;
+        x_.sync();
+        return sum;
     }
 
     /// Ranks of a list that stand before number `own`, which has this rank, among [first, end).
@@ -178,13 +191,12 @@ class route_work {
         return count;
     }
 
-    CATENA_FN void sort(const real (&score)[Held]) {
-        CATENA_UNROLL
-        for (int j = 0; j < Held; ++j) {
-            if (!has(j)) continue;
-            const int place = place_among(ranks_, padded(), expert(j), x_.load(ranks_ + expert(j)));
-            x_.store(row(a_.ids, a_.ids_nb) + place, expert(j));
-            if (place < a_.numbers.chosen) x_.store(scores() + place, score[j]);
+    CATENA_FN void sort() {
+        CATENA_NO_UNROLL
+        for (int e = x_.thread(); e < a_.experts; e += x_.threads()) {
+            const int place = place_among(ranks_, padded(), e, x_.load(ranks_ + e));
+            x_.store(row(a_.ids, a_.ids_nb) + place, e);
+            if (place < a_.numbers.chosen) x_.store(chosen() + place, x_.load(scores() + e));
         }
     }
 
@@ -247,10 +259,9 @@ class route_work {
     /// The experts of all groups but the best get the rank of minus infinity.
     CATENA_FN void keep_best_groups() {
         const int size = quotient(a_.experts, a_.numbers.groups);
-        CATENA_UNROLL
-        for (int j = 0; j < Held; ++j) {
-            if (!has(j)) continue;
-            const int e = expert(j), group = quotient(e, size);
+        CATENA_NO_UNROLL
+        for (int e = x_.thread(); e < a_.experts; e += x_.threads()) {
+            const int group = quotient(e, size);
             const unsigned rank = x_.load(ranks_ + e);
             const int place = before(ranks_, e, rank, group * size, (group + 1) * size);
             if (place < 2) x_.store(best() + 2 * group + place, choice_of(rank));
@@ -270,23 +281,23 @@ class route_work {
             if (is_group) x_.store(kept() + own, place < a_.numbers.groups_chosen ? 1u : 0u);
         }
         x_.sync();
-        CATENA_UNROLL
-        for (int j = 0; j < Held; ++j)
-            if (has(j) && x_.load(kept() + quotient(expert(j), size)) == 0)
-                x_.store(ranks_ + expert(j), rank_of(real{-infinity}));
+        CATENA_NO_UNROLL
+        for (int e = x_.thread(); e < a_.experts; e += x_.threads())
+            if (x_.load(kept() + quotient(e, size)) == 0)
+                x_.store(ranks_ + e, rank_of(real{-infinity}));
         x_.sync();
     }
 
     /// A lane for each chosen expert.
     CATENA_FN void weigh() {
         const routing_numbers& n = a_.numbers;
-        const bool chosen = x_.lane() < n.chosen;
+        const bool is_chosen = x_.lane() < n.chosen;
         const auto add = [](real p, real q) { return p + q; };
-        real w = chosen ? x_.load(scores() + x_.lane()) : real{0};
+        real w = is_chosen ? x_.load(chosen() + x_.lane()) : real{0};
         if (n.soft_max_chosen) {
             const real most =
-                over_threads<warp_size>(x_, chosen ? w : real{-infinity}, nullptr, larger);
-            w = chosen ? exp(w - most) : real{0};
+                over_threads<warp_size>(x_, is_chosen ? w : real{-infinity}, nullptr, larger);
+            w = is_chosen ? exp(w - most) : real{0};
             w = w / over_threads<warp_size>(x_, w, nullptr, add);
         }
         if (n.normalized) {
@@ -294,16 +305,9 @@ class route_work {
             w = w / (less(sum, real{n.least}) ? real{n.least} : sum);
         }
         if (n.scale != 1) w = w * real{n.scale};
-        if (chosen) x_.store(row(a_.weights, a_.weights_nb) + x_.lane(), w);
+        if (is_chosen) x_.store(row(a_.weights, a_.weights_nb) + x_.lane(), w);
     }
 };
-
-/// Sends one token to its experts. All threads of a block; `shared` as route_work has it.
-template <int Held, class X>
-CATENA_FN void route_token(X& x, const route_args& a, int token, std::byte* shared) {
-    x.grid_wait();
-    route_work<X, Held>(x, a, token, shared).write();
-}
 
 template <row_computation C, row_policy P>
 inline constexpr bool route_possible = !objection_to(C, P);
@@ -315,7 +319,10 @@ CATENA_FN void route_body(X& x, const route_args& a) {
     static_assert(route_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
     constexpr auto room = static_cast<int>(route_shared_bytes(routed_experts(P)));
     x.grid_trigger();
-    route_token<P.values>(x, a, x.block(), x.template shared<std::byte>(room));
+    x.grid_wait();
+    route_work<X, P.values> work(x, a, x.block(), x.template shared<std::byte>(room));
+    work.rank();
+    work.write();
 }
 
 }  // namespace CATENA_NAMESPACE::kernel

@@ -70,13 +70,11 @@ class scaled_row {
         for (int f = 0; f < formats; ++f) {
             const scaled_output to = output(a_, f);
             if (to.data == nullptr) continue;
-            const int group = f == fp8_group                       ? 128
-                              : f == mxfp8_rows || f == mxfp4_rows ? 32
-                              : f == nvfp4_rows                    ? 16
-                                                                   : 0;
-            const unsigned largest =
-                group == 0 ? largest_ : largest_of(x, magnitude_of(v), group / quad);
             const bool by_power = f == mxfp8_rows || f == mxfp4_rows;
+            const int bits = f == fp8_group ? 7 : by_power ? 5 : f == nvfp4_rows ? 4 : 0;
+            const bool grouped = bits > 0;  // 2^bits values have a scale
+            const unsigned largest =
+                grouped ? largest_of(x, magnitude_of(v), (1 << bits) / quad) : largest_;
             const bool narrow = f >= mxfp4_rows;
             real scale{1};
             std::uint8_t code = 0;
@@ -108,8 +106,9 @@ class scaled_row {
             if (f == int8_token) sum = x.dp4a(static_cast<int>(word), 0x01010101, sum);
             if (inside && narrow) store_short(x, to, at, word);
             if (inside && !narrow) store_word(x, to, at, word);
-            if (f == fp8_tensor || !inside || (group == 0 ? at != 0 : at % group != 0)) continue;
-            const std::int64_t index = group == 0 ? row_ : element(at) / group;
+            const int of_scale = grouped ? at & ((1 << bits) - 1) : at;
+            if (f == fp8_tensor || !inside || of_scale != 0) continue;
+            const std::int64_t index = grouped ? element(at) >> bits : row_;
             if (by_power || f == nvfp4_rows)
                 x.store(static_cast<std::uint8_t*>(to.scales) + index, code);
             else

@@ -35,11 +35,12 @@ void growth::attention() {
         for (int i = 0; i < 3; ++i) g_[t].params[11 + i] = 2;
         return t;
     };
+    const bool norms = one_in(2);
     const auto heads = [&](id y) {
         if (ne(y, 0) % size != 0 || one_in(5)) return y;
         y = g_.reshape(y, {size, ne(y, 0) / size, columns_});
-        if (one_in(2)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
-        if (one_in(4)) return y;
+        if (norms != one_in(8)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
+        if (one_in(8)) return y;
         y = turned(y);
         return one_in(6) ? scale(y) : y;
     };
@@ -59,7 +60,7 @@ id growth::stored(id value, std::int64_t length) {
     const id store = input(format::f32, {length, 600});
     to_.cache_.resize(g_.tensors.size(), false);
     to_.cache_[static_cast<std::size_t>(store)] = true;
-    const id cells = input(format::i64, {columns_}, 20);
+    const id cells = input(one_in(2) ? format::i64 : format::i32, {columns_}, 20);
     if (ne(value, 1) != columns_ || ne(value, 0) != length)
         value = g_.view(value, {length, columns_});
     const id written = write(
