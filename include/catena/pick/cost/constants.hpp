@@ -35,6 +35,9 @@ struct cost_constants {
     double crowding = 0.2;
     /// Do blocks that make a norm read its weight behind the wait, as those on record did?
     bool late_norm_weight = false;
+    /// Do warps that share rows wait for whole columns, and multiply eight at the price of one, as
+    /// those on record did?
+    bool whole_columns = false;
 
     // A row step.
     double row_launch_us = 0.6;      ///< first loads and last stores, beside the time of the node
@@ -62,6 +65,7 @@ constexpr cost_constants with_cold_columns(cost_constants c = {}) {
 /// The constants of the kernels that were timed.
 constexpr cost_constants as_recorded(cost_constants c = {}) {
     c.late_norm_weight = true;
+    c.whole_columns = true;
     return c;
 }
 
