@@ -238,14 +238,45 @@ TEST_CASE("With one stage memory and products overlap where a warp goes through 
 TEST_CASE("Columns that are not there are not multiplied", "[cost]") {
     row r = counted({1000, 2000, 100, 600, 800, 1600});
     r.policy.matvec().columns = 4;
-    const warp_code one = detail::code_for_columns(r, format::q4_K, 1),
-                    three = detail::code_for_columns(r, format::q4_K, 3),
-                    four = detail::code_for_columns(r, format::q4_K, 4);
+    const cost_constants c;
+    const warp_code one = detail::code_for_columns(r, format::q4_K, 1, c),
+                    three = detail::code_for_columns(r, format::q4_K, 3, c),
+                    four = detail::code_for_columns(r, format::q4_K, 4, c);
     CHECK(four == r.code.of[0]);
     CHECK(three.stage_issues == 1000 - 33);  // one step of one row
     CHECK(one.stage_issues == 1000 - 3 * 33);
     CHECK(one.product_issues == 800 - 3 * 33);
     CHECK(one.stage_cycles == 2000 - 3 * 117);
+}
+
+TEST_CASE("An mma multiplies four columns at the price of one, and the next four again", "[cost]") {
+    row r = counted({1000, 2000, 100, 600, 800, 1600});
+    matvec_policy& p = r.policy.matvec();
+    p.rows = 16, p.columns = 8, p.piece = 512, p.product = inner_product::mma;
+    p.activation = activation_source::shared;
+    const auto issues = [&](int columns, const cost_constants& c) {
+        return detail::code_for_columns(r, format::q4_K, columns, c).stage_issues;
+    };
+    CHECK(issues(5, {}) == 1000);
+    CHECK(issues(4, {}) == 1000 - 4 * 4 * 13);  // of four steps
+    CHECK(issues(1, {}) == issues(4, {}));
+    CHECK(issues(4, as_recorded()) == 1000);
+    p.activation = activation_source::global;  // counted with four
+    CHECK(issues(4, {}) == 1000);
+}
+
+TEST_CASE("Warps that share rows wait for the columns of their first stage", "[cost]") {
+    row r = counted({1000, 2000, 100, 600, 800, 1600});
+    matvec_policy& p = r.policy.matvec();
+    p.rows = 16, p.columns = 8, p.piece = 512, p.slices = 8, p.product = inner_product::mma;
+    product_problem of = matvec_problem(1024, {{.type = format::q4_K, .rows = 4096}});
+    const auto share = [&](std::int64_t k, const cost_constants& c) {
+        of.k = k;
+        return detail::columns_waited_for(p, of, c);
+    };
+    CHECK(share(4096, {}) == 1);
+    CHECK(share(12288, {}) == Approx(1.0 / 3));
+    CHECK(share(12288, as_recorded()) == 1);
 }
 
 TEST_CASE("Each format of a launch has its own counts", "[cost]") {

@@ -39,6 +39,11 @@ template <matvec_policy P>
 inline constexpr bool copies_slots = (P.product == inner_product::fma) &&
                                      (P.activation == activation_source::shared) && combines<P>;
 
+/// Parts in which columns come to shared memory. Warps that share rows multiply the first stage
+/// while the rest of the columns is on its way.
+template <matvec_policy P>
+inline constexpr int column_parts = P.slices > 1 ? 2 : 1;
+
 /// Waits for the columns and starts their copies to shared memory, whole chunks of 16 bytes;
 /// padding makes up the last one. Before the last column of q8_1 are `before` bytes of other slots'
 /// columns. The wait is a branch: ptxas leaves what need not wait in front of a branch, but moves
@@ -47,27 +52,34 @@ template <matvec_policy P, class X, class Stream>
 CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, const matvec_columns& u,
                                 int before, std::byte* to, int column) {
     constexpr int share = warp_size * chunk_bytes;  // of a warp, in turn
+    constexpr int of_stage = stage_values(P) / 32 * group_bytes<P>;
+    static_assert(column_parts<P> == 1 || of_stage % chunk_bytes == 0, "parts are whole chunks");
     const int bytes =
         before + (a.k / 32 * group_bytes<P> + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
-    const int first = x.warp() * share, on = x.warps() * share;
-    int own = 0;
-    for (int at = first; at < bytes; at += on) own += bytes - at < share ? bytes - at : share;
+    const int on = x.warps() * share;
     const int columns = P.columns > 1 || copies_slots<P> ? u.count : 1;
     if (a.weights_early) x.grid_wait();
     reaches(x, phase::waited);
-    stream.begin(0, columns * own);
     CATENA_NO_UNROLL
-    for (int c = 0; c < columns; ++c) {
+    for (int part = 0; part < column_parts<P>; ++part) {
+        const int begin = part * of_stage + x.warp() * share;
+        const int end = column_parts<P> > 1 && part == 0 && of_stage < bytes ? of_stage : bytes;
+        int own = 0;
+        for (int at = begin; at < end; at += on) own += end - at < share ? end - at : share;
+        stream.begin(part, columns * own);
         CATENA_NO_UNROLL
-        for (int of_warp = first; of_warp < bytes; of_warp += on) {
-            const int at = of_warp + x.lane() * chunk_bytes;
-            const int place =
-                odd_quads_behind<P> ? at / 32 * 16 + at % 32 / 16 * half_of_column(a.k) : at;
-            stream.copy_own(to + c * column + place, u.x + c * u.x_bytes + at,
-                            at < bytes ? chunk_bytes : 0);
+        for (int c = 0; c < columns; ++c) {
+            CATENA_NO_UNROLL
+            for (int of_warp = begin; of_warp < end; of_warp += on) {
+                const int at = of_warp + x.lane() * chunk_bytes;
+                const int place =
+                    odd_quads_behind<P> ? at / 32 * 16 + at % 32 / 16 * half_of_column(a.k) : at;
+                stream.copy_own(to + c * column + place, u.x + c * u.x_bytes + at,
+                                at < end ? chunk_bytes : 0);
+            }
         }
+        stream.commit(part);
     }
-    stream.commit(0);
 }
 
 /// Are columns asked for ahead of the ring? It is filled as late where an expert is found, and its
@@ -188,9 +200,10 @@ class band_product {
         if (!a_.weights_early) x_.grid_wait();
         x_at_ = first_of_column();
         if constexpr (columns_first<P>) bring_columns();
+        int turn = 1 - P.stages;
         CATENA_NO_UNROLL
-        for (int turn = 1 - P.stages; turn <= 0 || !read_.done(); ++turn) {
-            bring(turn > 0);
+        for (; turn <= 0 || !read_.done(); ++turn) {
+            bring(turn);
             if (turn < 0) continue;
             if (turn == 0) {  // the ring is full
                 take_the_columns();
@@ -206,6 +219,8 @@ class band_product {
             if (read_.last_piece()) finish_rows(asked);
             go_on();
         }
+        if constexpr (splits)
+            if (turn <= 1) own_columns_.wait(1);  // nothing, where a stage has all of K
     }
 
   private:
@@ -299,10 +314,12 @@ class band_product {
     }
 
     /// Fills the stage that was multiplied last, and goes to the next one.
-    CATENA_FN void bring(bool multiplied) {
+    CATENA_FN void bring(int turn) {
         const int next = stage_ + 1 < P.stages ? stage_ + 1 : 0;
-        if constexpr (splits)
-            if (multiplied) meet_at(next);
+        if constexpr (splits) {
+            if (turn == 1) own_columns_.wait(1);  // the rest is there when warps have met
+            if (turn > 0) meet_at(next);
+        }
         if constexpr (!splits) offsets_.push(fill_.slice_begin());
         if (!fill_.done()) {
             fill_stage<P, F, Room>(x_, stream_, stages_, stage_, tensor_, fill_);

@@ -1,7 +1,12 @@
-// The inner product by integer mma, m16n8k32: a warp has 16 weight rows and up to 8 columns. Lane
-// (g, t) = (lane / 4, lane % 4) brings words t and t + 4 of a group, of rows g and g + 8 and of
-// column g, and keeps the sums of those rows and columns 2t and 2t + 1. Groups come in the order of
-// K, and no lane adds what another has.
+// The inner product by integer mma, m16n8k32: a warp has 16 weight rows and up to 8 columns. An mma
+// multiplies two parts of K that have scales of their own, two groups or the halves of one, with
+// four columns. Each of them is two columns of the mma, which have zeros where the other part is,
+// so its sums stay apart, and every lane has sums that are wanted. More than four columns take the
+// mmas of a step twice.
+//
+// Lane (g, t) = (lane / 4, lane % 4) brings words of rows g and g + 8, and of part g % 2 of column
+// g / 2 and g / 2 + 4. It keeps the sums of those rows and of columns t and t + 4. Groups come in
+// the order of K, and no lane adds what another has.
 #pragma once
 
 #include "catena/kernel/product.hpp"
@@ -15,8 +20,8 @@ struct product<P, F, inner_product::mma> {
     using form = unpack<F>;
     /// Words are multiplied with their scale, an integer, before a tensor core adds their products.
     static constexpr bool scaled_words = has_integer_scales<F>;
-    static constexpr int parts = scaled_words ? 1 : form::scales;
-    using weights = group_scales<parts, form::mins>;
+    static constexpr int scales = scaled_words ? 1 : form::scales;
+    using weights = group_scales<scales, form::mins>;
     static constexpr int quad = 4;  ///< lanes, and the groups of a step
     static constexpr int steps = block_groups<F> > quad ? block_groups<F> / quad : 1;  ///< a block
     static_assert(steps <= 2, "a block has 8 groups at most");
@@ -24,13 +29,21 @@ struct product<P, F, inner_product::mma> {
     /// A policy for what no other takes: its code is to be small, and may be slower.
     static constexpr bool small = P.activation == activation_source::global;
 
+    static constexpr int four = halved_columns;  ///< of an mma
+    static constexpr int parts = 2;
+    /// Groups that an mma multiplies, and mmas that multiply all of these. In small code the parts
+    /// of a group are always its halves.
+    static constexpr int abreast = small ? 1 : parts / scales, turns = abreast;
+    static constexpr bool in_pairs = has_pairs<F> && abreast == 2;
+
     /// Floats of exact sums without conversions, which the integer pipe would make: 1.5 * 2^23 is
     /// added to begin with, and taken off. In small code the registers for it cost more.
-    static constexpr bool converts = small ? parts == 1 : scaled_words && form::mins;
+    static constexpr bool converts = small ? scales == 1 : scaled_words && form::mins;
     static constexpr int zero = converts ? 0 : sum_zero;
+    static_assert(zero == 0 || abreast == parts / scales, "sums of two parts begin at zero");
     CATENA_FN static real number(int sum) { return converts ? from_int(sum) : exact_sum(sum); }
 
-    real sum[2][2];  ///< [rows g, g + 8][columns 2t, 2t + 1]
+    real sum[2][2];  ///< [rows g, g + 8][columns t, t + 4]
 
     CATENA_FN void clear() {
         CATENA_UNROLL
@@ -44,29 +57,18 @@ struct product<P, F, inner_product::mma> {
         const std::byte* row[2];
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) row[h] = row_of_piece<F, P.rows, Room>(x, piece, g + 8 * h);
-        const std::byte* q8_1 = u.x + (g < u.count ? g : u.count - 1) * u.x_bytes;
+        lane_columns of_lane = columns_of_lane(x, u);
         const int groups = piece.values / group_values;
-        // A step whose groups are all there has no branches, so that ptxas can mix their
+        // A step whose groups are all there has no branches but one, so that ptxas can mix their
         // instructions.
         const auto step = [&]<bool All>(int at, std::bool_constant<All>) {
             const int left = groups - at, first = steps == 2 ? at & quad : 0;
             const int own = All || t < left ? t : left - 1;
-            const real d = load_scale(x, q8_1 + own * q8_1_bytes);
             row_scales of_row[2];
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h) of_row[h] = scales_of_row(x, row[h], first, own);
             step_sums of_step{};
-            const auto add = [&](int j) {
-                add_group(x, row, q8_1 + j * q8_1_bytes, first, j, of_row, d, of_step);
-            };
-            if constexpr (All && !small) {
-                CATENA_UNROLL
-                for (int j = 0; j < quad; ++j) add(j);
-            } else {
-                const int count = whole_steps || left > quad ? quad : left;
-                CATENA_NO_UNROLL
-                for (int j = 0; j < count; ++j) add(j);
-            }
+            add_step<Room, All>(x, row, of_lane, first, left, of_row, of_step);
             if constexpr (scaled_words) {
                 CATENA_UNROLL
                 for (int i = 0; i < 4; ++i) {
@@ -78,7 +80,8 @@ struct product<P, F, inner_product::mma> {
             }
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h) row[h] += step_bytes(first);
-            q8_1 += quad * q8_1_bytes;
+            of_lane.words += quad * q8_1_bytes;
+            of_lane.scales += quad * q8_1_bytes;
         };
         constexpr bool all = !small || whole_steps;     // groups of a step in the loop are there
         constexpr bool apart = !small && !whole_steps;  // what is left of a step
@@ -92,12 +95,12 @@ struct product<P, F, inner_product::mma> {
 
     template <class X, class Finish>
     CATENA_FN void results(X& x, bool pairs, Finish finish) {
-        const int g = x.lane() / quad, column = x.lane() % quad * 2, count = pairs ? 2 : 4;
+        const int g = x.lane() / quad, t = x.lane() % quad, count = pairs ? 2 : 4;
         CATENA_NO_UNROLL
         for (int i = 0; i < count; ++i) {
             const real up = i % 2 == 0 ? sum[1][0] : sum[1][1];
             const real v = i / 2 != 0 ? up : i % 2 == 0 ? sum[0][0] : sum[0][1];
-            finish(g + 8 * (i / 2), column + i % 2, v, up);
+            finish(g + 8 * (i / 2), t + i % 2 * four, v, up);
         }
     }
 
@@ -106,13 +109,13 @@ struct product<P, F, inner_product::mma> {
     /// warps have multiplied, or are about to have.
     template <class X, class Finish>
     CATENA_FN void results_of_team(X& x, bool pairs, float* handed, Finish finish) {
-        const int g = x.lane() / quad, column = x.lane() % quad * 2;
+        const int g = x.lane() / quad, t = x.lane() % quad;
         const int slice = x.warp() % P.slices;
         float* const own = handed + slice * handed_floats;
         x.sync();  // the stage is read
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i)
-            x.store(own + (column + i % 2) * handed_stride + g + 8 * (i / 2), sum[i / 2][i % 2]);
+            x.store(own + (t + i % 2 * four) * handed_stride + g + 8 * (i / 2), sum[i / 2][i % 2]);
         x.sync();
         const int rows = pairs ? mma_rows / 2 : mma_rows,
                   lane = x.thread() % (P.slices * warp_size);
@@ -130,6 +133,29 @@ struct product<P, F, inner_product::mma> {
     }
 
   private:
+    /// What a lane reads of the columns: words of its part of a column, and d8 of another one.
+    /// Those of the next four columns lie `next` bytes behind.
+    struct lane_columns {
+        const std::byte *words, *scales;
+        int next_words, next_scales;
+        bool more;  ///< columns than four
+    };
+
+    /// Columns beyond those of the launch repeat its last one. What a shuffle brings is kept, since
+    /// ptxas cannot compute it again in each step.
+    template <class X>
+    CATENA_FN static lane_columns columns_of_lane(X& x, const matvec_columns& u) {
+        const auto at = [&](int column) {
+            return u.x_bytes * (column < u.count ? column : u.count - 1);
+        };
+        const auto next = [&](int column) {
+            return x.shuffle(static_cast<int>(at(column + four) - at(column)), x.lane());
+        };
+        const int of_words = x.lane() / quad / parts, of_scales = x.lane() % quad;
+        return {u.x + at(of_words), u.x + at(of_scales), next(of_words), next(of_scales),
+                u.count > four};
+    }
+
     /// Integer scales: sums of a step that are still to be multiplied with the block's factors.
     struct step_sums {
         real product[2][2], sum[2][2];
@@ -196,80 +222,189 @@ struct product<P, F, inner_product::mma> {
         }
     }
 
-    /// Adds the products of a group's words to `to`, those of each half apart where it has two
-    /// scales. An eight lies in one half: the other is multiplied with zeros.
-    template <class X>
-    CATENA_FN static void multiply(X& x, const unsigned (&a)[4], const unsigned (&b)[2],
-                                   int (&to)[parts][4]) {
-        if constexpr (parts == 1) {
-            x.mma(to[0], a, b);
-        } else if constexpr (has_eights<F>) {
-            const unsigned first = (x.lane() & 2) == 0 ? ~0u : 0u;
-            x.mma(to[0], a, {b[0] & first, b[1] & first});
-            x.mma(to[1], a, {b[0] & ~first, b[1] & ~first});
-        } else {
-            x.mma(to[0], {a[0], a[1]}, b[0]);
-            x.mma(to[1], {a[2], a[3]}, b[1]);
+    /// The words of a pair of groups, of which each matrix of eight rows has one for each lane.
+    template <int Room, class X>
+    CATENA_FN static void pairs_of_rows(X& x, const std::byte* own, int group,
+                                        unsigned (&to)[turns][4]) {
+        const std::byte* const first = own - x.lane() / quad * Room + form::place_of_pair(group);
+        unsigned both[4];
+        x.load_matrices(both, [first](int lane) {
+            return first + lane % mma_rows * Room + lane / mma_rows * chunk_bytes;
+        });
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            to[i / 2][i % 2] = form::first_of_pair(both[i]);
+            to[i / 2][2 + i % 2] = form::second_of_pair(both[i]);
         }
     }
 
-    /// Group j of the step: one mma, and another with ones or mins where the column's sums are
-    /// wanted.
-    template <class X>
-    CATENA_FN void add_group(X& x, const std::byte* const (&row)[2], const std::byte* q8_1,
-                             int first, int j, const row_scales (&of_row)[2], real d,
-                             [[maybe_unused]] step_sums& of_step) {
-        const int t = x.lane() & 3, from = x.lane() - t + j, group = group_of(first, j);
-        unsigned b[2] = {load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 0)),
-                         load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 1))};
-        if constexpr (has_order<F>) to_order<F>(x, b[0], b[1]);
-        constexpr unsigned ones = 0x01010101u, less = -excess_of<F> & 0xff, each = less * ones;
-        unsigned a[4], mins[2];
+    /// What is multiplied with all columns: the words of `abreast` groups, and their weights.
+    struct fragment {
+        unsigned words[turns][4];
+        unsigned mins[4];              ///< scaled words
+        weights of_group[abreast][2];  ///< of rows g and g + 8
+    };
+
+    /// The fragment of group j of the step, and of the next one; `last` is the step's last group.
+    template <int Room, class X>
+    CATENA_FN static fragment fragment_of(X& x, const std::byte* const (&row)[2], int first, int j,
+                                          int last, const row_scales (&of_row)[2]) {
+        const int t = x.lane() & 3;
+        fragment out{};
+        if constexpr (in_pairs) pairs_of_rows<Room>(x, row[0], group_of(first, j), out.words);
         CATENA_UNROLL
-        for (int h = 0; h < 2; ++h) {  // rows g and g + 8
-            const std::byte* block = block_of(row[h], j);
-            int word[2];
-            if constexpr (scaled_words) {
-                const int lane = x.lane() - t % 2 + j % 2;
-                // Not indexed by j / 2: where the groups are a loop, that would be local memory.
-                const integer_scale(&halves)[2] = of_row[h].of_half;
-                const integer_scale own{j < 2 ? halves[0].scale : halves[1].scale,
-                                        j < 2 ? halves[0].rest : halves[1].rest};
-                const integer_scale s{x.shuffle(own.scale, lane), x.shuffle(own.rest, lane)};
-                form::scaled_pair(x, block, group, t, s, word);
-                mins[h] = static_cast<unsigned>(s.rest);
-            } else {
-                words_of_lane(x, block, group, word);
-            }
-            a[h] = static_cast<unsigned>(word[0]), a[2 + h] = static_cast<unsigned>(word[1]);
-        }
-        int dot[parts][4], total[parts][4];
-        CATENA_UNROLL
-        for (int i = 0; i < 4 * parts; ++i) dot[i / 4][i % 4] = total[i / 4][i % 4] = zero;
-        if constexpr (each != 0) multiply(x, {each, each, each, each}, b, dot);
-        multiply(x, a, b, dot);
-        if constexpr (form::mins && scaled_words)
-            x.mma(total[0], mins, b[0]), x.mma(total[0], mins, b[1]);
-        else if constexpr (form::mins)
-            multiply(x, {ones, ones, ones, ones}, b, total);
-        const real of_column[2] = {x.shuffle(d, t * 8 + j), x.shuffle(d, t * 8 + 4 + j)};
-        CATENA_UNROLL
-        for (int h = 0; h < 2; ++h) {
-            [[maybe_unused]] const weights w = weights_of_lane(x, of_row[h], from);
+        for (int p = 0; p < abreast; ++p) {
+            const int own = j + p < last ? j + p : last, group = group_of(first, own);
             CATENA_UNROLL
-            for (int c = 0; c < 2; ++c) {
-                real products[parts], sums[parts];
+            for (int h = 0; h < 2; ++h) {  // rows g and g + 8
+                const std::byte* block = block_of(row[h], own);
+                int word[2];
+                if constexpr (scaled_words) {
+                    const int lane = x.lane() - t % 2 + own % 2;
+                    // Not indexed by own / 2: where the groups are a loop, that would be local
+                    // memory.
+                    const integer_scale(&halves)[2] = of_row[h].of_half;
+                    const integer_scale mine{own < 2 ? halves[0].scale : halves[1].scale,
+                                             own < 2 ? halves[0].rest : halves[1].rest};
+                    const integer_scale s{x.shuffle(mine.scale, lane), x.shuffle(mine.rest, lane)};
+                    form::scaled_pair(x, block, group, t, s, word);
+                    out.mins[2 * p + h] = static_cast<unsigned>(s.rest);
+                    if constexpr (abreast == 1) out.mins[2 + h] = static_cast<unsigned>(s.rest);
+                } else {
+                    if constexpr (!in_pairs) words_of_lane(x, block, group, word);
+                    out.of_group[p][h] = weights_of_lane(x, of_row[h], x.lane() - t + own);
+                }
+                if constexpr (!in_pairs) {
+                    CATENA_UNROLL
+                    for (int i = 0; i < 2; ++i) {
+                        const int turn = abreast == 2 ? i : 0, part = abreast == 2 ? p : i;
+                        out.words[turn][2 * part + h] = static_cast<unsigned>(word[i]);
+                    }
+                }
+            }
+        }
+        return out;
+    }
+
+    /// The words of the lane's part that an mma multiplies; those of the other part are zeros.
+    template <class X>
+    CATENA_FN static void words_of_columns(X& x, const std::byte* q8_1, int j, int last,
+                                           unsigned (&b)[turns][2]) {
+        const int t = x.lane() & 3, part = x.lane() / quad % 2;
+        const std::byte* const words =
+            q8_1 + 4 + (abreast == 2 && j + part <= last ? j + part : j) * q8_1_bytes;
+        const unsigned second = static_cast<unsigned>(part), first = 1 - second;
+        if constexpr (abreast == 2 || has_eights<F>) {
+            unsigned word[2] = {load_as<unsigned>(x, words + 4 * word_of_lane(t, 0)),
+                                load_as<unsigned>(x, words + 4 * word_of_lane(t, 1))};
+            if constexpr (has_order<F>) to_order<F>(x, word[0], word[1]);
+            if constexpr (abreast == 2) {
                 CATENA_UNROLL
-                for (int p = 0; p < parts; ++p) {
-                    products[p] = number(dot[p][2 * h + c]);
-                    sums[p] = number(total[p][scaled_words ? 2 * h + c : c]);
+                for (int i = 0; i < 2; ++i) b[i][0] = word[i] * first, b[i][1] = word[i] * second;
+            } else if constexpr (scales == 1) {
+                b[0][0] = word[0] * first, b[0][1] = word[1] * second;
+            } else {  // an eight lies in one half
+                const unsigned own = part == t / 2 ? 1 : 0;
+                b[0][0] = word[0] * own, b[0][1] = word[1] * own;
+            }
+        } else {
+            const unsigned word = load_as<unsigned>(x, words + 4 * word_of_lane(t, part));
+            b[0][0] = word * first, b[0][1] = word * second;
+        }
+    }
+
+    /// A row's sum of a part, or that of both, if they have one scale.
+    CATENA_FN static int of_part(const int (&sums)[4], int row, int part) {
+        return abreast < parts / scales ? sums[row] + sums[row + 1] : sums[row + part];
+    }
+
+    /// Multiplies a fragment with four columns, whose sums are sum[h][c].
+    template <bool All, class X>
+    CATENA_FN void multiply(X& x, const fragment& f, const std::byte* words,
+                            const std::byte* scales_of_columns, int j, int last, int c,
+                            [[maybe_unused]] step_sums& of_step) {
+        unsigned b[turns][2];
+        words_of_columns(x, words, j, last, b);
+        constexpr unsigned ones = 0x01010101u, less = -excess_of<F> & 0xff, each = less * ones;
+        int dot[4], total[4];
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) dot[i] = total[i] = zero;
+        CATENA_UNROLL
+        for (int i = 0; i < turns; ++i) {
+            if constexpr (each != 0) x.mma(dot, {each, each, each, each}, b[i]);
+            x.mma(dot, f.words[i], b[i]);
+            if constexpr (form::mins && scaled_words)
+                x.mma(total, f.mins, b[i]);
+            else if constexpr (form::mins)
+                x.mma(total, {ones, ones, ones, ones}, b[i]);
+        }
+        CATENA_UNROLL
+        for (int p = 0; p < abreast; ++p) {
+            if (!All && j + p > last) break;
+            const real d = load_scale(x, scales_of_columns + (j + p) * q8_1_bytes);
+            CATENA_UNROLL
+            for (int h = 0; h < 2; ++h) {
+                const int row = scaled_words ? 2 * h : 0;  // else a sum is that of any row
+                real products[scales], sums[scales];
+                CATENA_UNROLL
+                for (int s = 0; s < scales; ++s) {
+                    products[s] = number(of_part(dot, 2 * h, p + s));
+                    sums[s] = number(of_part(total, row, p + s));
                 }
                 if constexpr (scaled_words) {
-                    of_step.product[h][c] = fma(of_column[c], products[0], of_step.product[h][c]);
-                    of_step.sum[h][c] = fma(of_column[c], sums[0], of_step.sum[h][c]);
+                    of_step.product[h][c] = fma(d, products[0], of_step.product[h][c]);
+                    of_step.sum[h][c] = fma(d, sums[0], of_step.sum[h][c]);
                 } else {
-                    sum[h][c] = fma(of_column[c], weighed(w, products, sums), sum[h][c]);
+                    sum[h][c] = fma(d, weighed(f.of_group[p][h], products, sums), sum[h][c]);
                 }
+            }
+        }
+    }
+
+    CATENA_FN static void swap(real (&of_row)[2]) {
+        const real other = of_row[0];
+        of_row[0] = of_row[1], of_row[1] = other;
+    }
+    /// Puts the sums of the other four columns first, as small code has them.
+    CATENA_FN void swap_columns([[maybe_unused]] step_sums& of_step) {
+        CATENA_UNROLL
+        for (int h = 0; h < 2; ++h) {
+            if constexpr (scaled_words)
+                swap(of_step.product[h]), swap(of_step.sum[h]);
+            else
+                swap(sum[h]);
+        }
+    }
+
+    /// A step of four groups, or of what is `left` of a row.
+    template <int Room, bool All, class X>
+    CATENA_FN void add_step(X& x, const std::byte* const (&row)[2], const lane_columns& u,
+                            int first, int left, const row_scales (&of_row)[2],
+                            step_sums& of_step) {
+        const int last = (All || left > quad ? quad : left) - 1;
+        if constexpr (All && !small) {
+            fragment all[quad / abreast];
+            CATENA_UNROLL
+            for (int i = 0; i < quad / abreast; ++i) {
+                all[i] = fragment_of<Room>(x, row, first, abreast * i, last, of_row);
+                multiply<All>(x, all[i], u.words, u.scales, abreast * i, last, 0, of_step);
+            }
+            if (u.more) {
+                CATENA_UNROLL
+                for (int i = 0; i < quad / abreast; ++i)
+                    multiply<All>(x, all[i], u.words + u.next_words, u.scales + u.next_scales,
+                                  abreast * i, last, 1, of_step);
+            }
+        } else {  // in one loop, which unpacks words again for other columns
+            const int fours = u.more ? 2 : 1, loops = (last + abreast) / abreast * fours;
+            CATENA_NO_UNROLL
+            for (int n = 0; n < loops; ++n) {
+                const int j = (u.more ? n / 2 : n) * abreast;
+                const bool other = u.more && n % 2 != 0;
+                const fragment one = fragment_of<Room>(x, row, first, j, last, of_row);
+                multiply<All>(x, one, u.words + (other ? u.next_words : 0),
+                              u.scales + (other ? u.next_scales : 0), j, last, 0, of_step);
+                if (u.more) swap_columns(of_step);
             }
         }
     }
@@ -277,12 +412,10 @@ struct product<P, F, inner_product::mma> {
     template <class X>
     CATENA_FN static weights weights_of_lane(X& x, const row_scales& s, int from) {
         weights w{};
-        if constexpr (!scaled_words) {
-            CATENA_UNROLL
-            for (int p = 0; p < parts; ++p) {
-                w.scale[p] = x.shuffle(s.of_group.scale[p], from);
-                if constexpr (form::mins) w.min[p] = x.shuffle(s.of_group.min[p], from);
-            }
+        CATENA_UNROLL
+        for (int p = 0; p < scales; ++p) {
+            w.scale[p] = x.shuffle(s.of_group.scale[p], from);
+            if constexpr (form::mins) w.min[p] = x.shuffle(s.of_group.min[p], from);
         }
         return w;
     }

@@ -164,6 +164,9 @@ inline constexpr int max_finished_rows = 128;
 
 inline constexpr int mma_rows = 16, mma_columns = 8;
 
+/// Columns that a matvec multiplies by one mma, each in two of its columns (kernel/fragment.hpp).
+inline constexpr int halved_columns = mma_columns / 2;
+
 /// A block of a matmul's activation: 4 words of scales, int8 q[128]. All its layouts are alike.
 inline constexpr int mmq_values = info(format::q8_1_mmq_d4).block_elements;
 inline constexpr int mmq_bytes = info(format::q8_1_mmq_d4).block_bytes;

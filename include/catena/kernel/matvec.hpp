@@ -87,7 +87,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     reaches(x, phase::entry);
     x.grid_trigger();
     auto stream = x.template stream<P.copy, P.stages>();
-    auto own_columns = x.template stream<columns_by<P>, 1>();
+    auto own_columns = x.template stream<columns_by<P>, column_parts<P>>();
     std::byte* const all_stages =
         x.template shared<std::byte>(warp_teams(P, x.warps()) * team_room);
     std::byte* const stages = all_stages + x.warp() / warp_slices(P) * team_room;

@@ -28,7 +28,7 @@ constexpr bool operator==(const row_policy& a, const row_policy& b) {
 /// The inner product of a matvec. Each has an accumulation order of its own.
 enum class inner_product : std::uint8_t {
     dp4a,  ///< a lane has a group of 32 values, for any few columns
-    mma,   ///< m16n8k32: a warp has 16 rows, for 8 columns at the price of one
+    mma,   ///< m16n8k32: a warp has 16 rows, for 4 columns at the price of one
     fma    ///< float weights: a lane multiplies them with an f32 activation
 };
 

@@ -78,6 +78,14 @@ inline constexpr int group_words = 8;
 ///     static void words_in_place(X& x, const std::byte* block, int group,
 ///                                unsigned (&q)[group_words]);
 ///
+/// Optional pairs, for a format in whose blocks two neighboring groups share 32 bytes, which begin
+/// at a multiple of 16: where those of an even group begin, and what a word of them is of each
+/// group.
+///
+///     static constexpr int place_of_pair(int group);
+///     static unsigned first_of_pair(unsigned word);
+///     static unsigned second_of_pair(unsigned word);
+///
 /// Optional integer scales, for a format in which a scale of 16 values is a factor of the block
 /// times an integer, and q times that integer is an int8. Words may then be multiplied before a
 /// tensor core adds their products. A min is then a factor times an int8, too, and `rest` is that
@@ -143,6 +151,11 @@ inline constexpr bool has_transposed = requires {
 template <format F>
 inline constexpr bool has_summands = requires {
     unpack<F>::word_of_summands(0, 0);
+};
+
+template <format F>
+inline constexpr bool has_pairs = requires {
+    unpack<F>::place_of_pair(0);
 };
 
 template <format F>

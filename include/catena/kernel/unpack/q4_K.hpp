@@ -38,6 +38,10 @@ struct unpack<format::q4_K> : with_k4_scales {
             q[i] = static_cast<int>((word[i] >> (group % 2 * 4)) & 0x0f0f0f0fu);
     }
 
+    CATENA_FN static constexpr int place_of_pair(int group) { return 16 + group / 2 * 32; }
+    CATENA_FN static unsigned first_of_pair(unsigned word) { return word & 0x0f0f0f0fu; }
+    CATENA_FN static unsigned second_of_pair(unsigned word) { return word >> 4 & 0x0f0f0f0fu; }
+
     CATENA_FN static constexpr unsigned times_in_place(int group) {
         return group % 2 == 0 ? 1 : 16;
     }

@@ -28,8 +28,10 @@ constexpr double of_pieces(const matvec_policy& n, std::int64_t k, double stage,
 }
 
 /// What each further column of a step takes: dp4a loads it and multiplies it with every row, fma
-/// too. An mma has eight columns at the price of one. Regression over the machine code of 319
-/// policies of q4_K, q5_K, q6_K, q8_0 and f32 on sm_90, which take 0.9 to 1.1 times that.
+/// too. Regression over the machine code of 319 policies of q4_K, q5_K, q6_K, q8_0 and f32 on
+/// sm_90, which take 0.9 to 1.1 times that. A matvec by mma multiplies four columns at the price of
+/// one, and the next four again: a quarter of what these take, which is 55 to 75 instructions and
+/// 155 to 210 cycles on sm_90 (mxfp4 22, since the integer pipe limits it).
 struct column_code {
     double instructions = 0, cycles = 0;
 };
@@ -40,7 +42,7 @@ constexpr column_code code_of_column(inner_product product, int rows) {
         case inner_product::fma:
             return {7.0 + 10 * rows, 12.0 + 51 * rows};
         case inner_product::mma:
-            break;
+            return {13, 39};
     }
     return {};
 }
@@ -65,8 +67,9 @@ constexpr warp_code usual_code(const row& r, format weights) {
     const double bytes = static_cast<double>(row_bytes(weights, n.piece)) * n.rows;
     const double steps = static_cast<double>(n.piece) / static_cast<double>(product_values(n));
     const column_code column = code_of_column(n.product, n.rows);
+    const int at_once = n.product == inner_product::mma ? halved_columns : 1;
     const double product = bytes / 32 * usual_issues(n.product, r.computes.product().weights) +
-                           (n.columns - 1) * steps * column.instructions;
+                           (n.columns - at_once) * steps * column.instructions;
     warp_code out;
     out.product_issues = static_cast<int>(product);
     out.product_cycles = 2 * out.product_issues;
@@ -89,10 +92,16 @@ constexpr warp_code code_for(const row& r, format weights) {
 }
 
 /// The same, with so many columns that a weight meets: steps for others are left out.
-constexpr warp_code code_for_columns(const row& r, format weights, std::int64_t columns) {
+constexpr warp_code code_for_columns(const row& r, format weights, std::int64_t columns,
+                                     const cost_constants& c) {
     const matvec_policy& n = r.policy.matvec();
     warp_code code = code_for(r, weights);
-    if (columns >= n.columns || n.product == inner_product::mma) return code;
+    if (n.product == inner_product::mma) {
+        // Rows of any alignment are counted with four.
+        if (c.on_record || n.activation == activation_source::global) return code;
+        columns = columns > halved_columns ? mma_columns : halved_columns;
+    }
+    if (columns >= n.columns) return code;
     const double steps = static_cast<double>(n.piece) / static_cast<double>(product_values(n));
     const column_code column = code_of_column(n.product, n.rows);
     const auto left_out = [&](int& stage, int& product, double of_column) {

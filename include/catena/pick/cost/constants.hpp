@@ -33,11 +33,10 @@ struct cost_constants {
     /// The share of the room beside an even share of blocks that the busiest SM fills, if blocks
     /// start early.
     double crowding = 0.2;
-    /// Do blocks that make a norm read its weight behind the wait, as those on record did?
-    bool late_norm_weight = false;
-    /// Do launches that make a norm in passing wait for each step of their product, as those on
-    /// record did?
-    bool steps_apart = false;
+    /// Is the code that of the kernels on record? Its blocks read a norm's weight behind the wait.
+    /// Launches that make a norm in passing wait for each step of their product, and warps that
+    /// share rows for whole columns, of which they multiply eight at the price of one.
+    bool on_record = false;
 
     // A row step.
     double row_launch_us = 0.6;      ///< first loads and last stores, beside the time of the node
@@ -64,7 +63,7 @@ constexpr cost_constants with_cold_columns(cost_constants c = {}) {
 
 /// The constants of the kernels that were timed.
 constexpr cost_constants as_recorded(cost_constants c = {}) {
-    c.late_norm_weight = c.steps_apart = true;
+    c.on_record = true;
     return c;
 }
 

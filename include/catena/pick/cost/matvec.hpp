@@ -88,11 +88,11 @@ struct group_code {
 };
 
 constexpr group_code code_of_group(const row& r, const product_problem& p, std::int32_t band,
-                                   const matvec_share& has) {
+                                   const matvec_share& has, const cost_constants& c) {
     const matvec_policy& n = r.policy.matvec();
     group_code out;
     for (int i = 0; i < p.member_count; ++i) {
-        const warp_code code = code_for_columns(r, p.member[i].type, columns_met(p));
+        const warp_code code = code_for_columns(r, p.member[i].type, columns_met(p), c);
         const double part = filled_rows(p, i, band) / has.rows;
         const int slices = warp_slices(n);
         out.issues +=
@@ -155,9 +155,17 @@ constexpr double made_from_bytes(const matvec_policy& n, const product_problem& 
                                  const cost_constants& c) {
     const auto k = static_cast<double>(p.k);
     if (!makes_norm(p)) return 4 * k;
-    const bool early = n.placement == norm_placement::deferred && !c.late_norm_weight;
+    const bool early = n.placement == norm_placement::deferred && !c.on_record;
     const double loaded = early ? n.threads * 4.0 * norm_quads_ahead : 0;
     return 4 * k + (k > loaded ? 4 * (k - loaded) : 0);
+}
+
+/// The share of the columns that a block waits for before it multiplies. Warps that share rows wait
+/// for what their first stage multiplies, and the rest comes beside their products.
+constexpr double columns_waited_for(const matvec_policy& n, const product_problem& p,
+                                    const cost_constants& c) {
+    if (n.slices < 2 || c.on_record || p.k <= stage_values(n)) return 1;
+    return static_cast<double>(stage_values(n)) / static_cast<double>(p.k);
 }
 
 /// The time from the end of the launch before until a block has its columns, or has made them. All
@@ -169,14 +177,15 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
     const double row = made ? made_from_bytes(n, p, c)
                             : static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const double ids = p.expert ? memory_latency_us + found_us(p, c) : 0;
+    const double part = columns_waited_for(n, p, c);
     const double read =
-        ids + has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
+        ids + part * has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
     if (made || n.activation == activation_source::global) return read;
     const double of_block = 16 * warp_size * has.warps;  // bytes that its threads ask for at once
     // The columns of slots that are added up have no gaps: they are copied as one.
     const bool as_one = combined(p) && n.product != inner_product::fma;
     const double chunks = as_one ? units(columns * column_bytes(n, p), of_block)
-                                 : columns * units(column_bytes(n, p), of_block);
+                                 : columns * units(part * column_bytes(n, p), of_block);
     return read + (n.copy == copy_method::bulk ? c.column_us + chunks * c.async_chunk_us
                                                : chunks * c.column_us);
 }
@@ -190,7 +199,7 @@ constexpr double global_columns_us(const row& r, const product_problem& p, const
     const matvec_policy& n = r.policy.matvec();
     if (n.activation != activation_source::global) return 0;
     const auto met = static_cast<double>(columns_met(p));
-    const std::int64_t values = c.steps_apart ? product_values(n) : awaited_values(n);
+    const std::int64_t values = c.on_record ? product_values(n) : awaited_values(n);
     const double steps =
         has.groups * units(static_cast<double>(p.k), static_cast<double>(values * warp_slices(n)));
     if (n.product != inner_product::fma || n.placement == norm_placement::passing)
@@ -212,12 +221,14 @@ constexpr double of_busiest_sm(const matvec_share& has, const arch& a, const cos
 constexpr double warp_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                          const matvec_share& has, const cost_constants& c, double head_start_us) {
     const matvec_policy& n = r.policy.matvec();
-    const group_code code = code_of_group(r, p, band, has);
+    const group_code code = code_of_group(r, p, band, has, c);
     const double own = has.groups * code.cycles * c.stalled / a.cycles_per_us +
                        copies_us(n, p, has, c) + global_columns_us(r, p, a, has, c);
     const auto met = static_cast<double>(columns_met(p));
     const double groups = has.rows * of_busiest_sm(has, a, c, head_start_us) / n.rows;
-    const double read = n.product == inner_product::mma ? mma_columns : met;
+    // Two parts of a column share its lanes' banks (kernel/fragment.hpp).
+    const bool twice = met > halved_columns && !c.on_record;
+    const double read = n.product == inner_product::mma ? (twice ? 2 : 1) * mma_columns : met;
     const double cycles =
         code.issues / warp_issues + read * column_bytes(n, p) / shared_memory_bytes;
     return own + groups * cycles / a.cycles_per_us;
@@ -283,7 +294,7 @@ constexpr launch_time matvec_time(const row& r, const product_problem& p, const 
     const double unfilled = unfilled_us(p, a, has, head_start_us);
     const double arrived = unfilled + columns_us(n, p, a, has, c);
     const double way = arrived + warp_us(r, p, a, shape.band, has, c, head_start_us);
-    // An mma always has eight columns: it repeats the last one.
+    // By mma four columns, or eight, are multiplied: the last one is repeated.
     const auto met = static_cast<double>(columns_met(p));
     const bool free = n.product == inner_product::mma && met > 1;
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
