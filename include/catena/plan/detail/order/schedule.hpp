@@ -183,10 +183,14 @@ class schedule {
         return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
     }
 
-    /// Bounds the positions of step `m`, where node `v` forbids the present one: a node of the step
-    /// that may not pass `v` where it runs may not pass it from further away.
+    /// Bounds the positions of step `m`, where node `v` forbids the present one. Nodes of the step
+    /// that meet each other do so wherever it stands. A node of the step that may not pass `v`
+    /// where it runs may not pass it from further away.
     void bound(trial_step& m, std::int32_t v) const {
-        if (marks_[at(v)] != acts || g_.many_streams()) return;  // not passed, or not that alone
+        const int here = marks_[at(v)];
+        if (m.launch_at < m.from || m.launch_at > m.until || g_.many_streams()) return;
+        if ((here & tried) != 0) m.until = -1;
+        if (here != acts) return;
         const std::int32_t runs_at = runs_at_[at(v)];
         if (runs_at <= m.launch_at)
             m.until = std::min(m.until, std::max(v, runs_at));
