@@ -77,6 +77,17 @@ TEST_CASE("a prediction displaces a median that it undercuts, and so does the ro
     CHECK_FALSE(displaces(8.1, 12, 10));  // too near to the prediction of that row
 }
 
+TEST_CASE("a row that the set prefers needs no measurement to displace one", "[measured]") {
+    const std::vector<measurement> medians = {{problem_key(one), 6, 1e-3f, 0}};
+    table t = with(medians);
+    const preferred_row few[] = {{{.k = 4096}, 4}};
+    t.preferred = few;
+    t.preferred_count = 1;
+    const choice c = choose(one, t);
+    CHECK(c.best.row == 4);
+    CHECK(why_not(c, 6) == limit::not_preferred);
+}
+
 TEST_CASE("a measurement says nothing about another problem", "[measured]") {
     const std::vector<measurement> medians = {{problem_key(one), 6, 1e-3f, 0}};
     CHECK(pick(other, with(medians)).row == pick(other, toy_table()).row);

@@ -48,9 +48,9 @@ class model_check {
     /// What the model says of each candidate.
     std::vector<double> predicted(const cost_constants& c = with_cold_columns(as_recorded())) const;
 
-    /// The same for problems that the constants were not fitted to: the problems fall into five
-    /// parts, those of one shape into one, and each part is predicted with constants that are
-    /// fitted to the others.
+    /// What it says with constants that were not fitted to the candidate's problem: the problems
+    /// fall into five parts, those of one shape into one, and each part is predicted with constants
+    /// that are fitted to the others.
     std::vector<double> predicted_held_back() const;
 
     /// Errors of predictions, by kind, and all together last; empty when nothing was measured.

@@ -101,6 +101,24 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     }
 
   private:
+    /// Brings the words of an activation's group to the order of the weights'.
+    template <class X>
+    CATENA_FN static void as_weights_lie(X& x, int (&q)[group_words]) {
+        if constexpr (sums) {
+            CATENA_UNROLL
+            for (int i = 0; i < 4; ++i)
+                permute_pair<in_turn.there[0], in_turn.there[1]>(x, q[form::word_of_summands(i, 0)],
+                                                                 q[form::word_of_summands(i, 1)]);
+        } else if constexpr (has_transposed<F>) {
+            transpose(x, q[0], q[1], q[2], q[3]);
+            transpose(x, q[4], q[5], q[6], q[7]);
+        } else if constexpr (has_order<F>) {
+            CATENA_UNROLL
+            for (int i = 0; i < 4; ++i)
+                to_order<F>(x, q[form::word_of_eight(i, 0)], q[form::word_of_eight(i, 1)]);
+        }
+    }
+
     /// One group of every row, taken apart once, with every column.
     template <class X>
     CATENA_FN void add_step(X& x, const std::byte* const (&row)[P.rows], const std::byte* q8_1,
@@ -143,19 +161,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                 int& t = total[i / words_of_part];
                 if constexpr (form::mins || excess != 0) t = x.dp4a(ones, q[i], t);
             }
-            if constexpr (sums) {
-                CATENA_UNROLL
-                for (int i = 0; i < 4; ++i)
-                    permute_pair<in_turn.there[0], in_turn.there[1]>(
-                        x, q[form::word_of_summands(i, 0)], q[form::word_of_summands(i, 1)]);
-            } else if constexpr (has_transposed<F>) {
-                transpose(x, q[0], q[1], q[2], q[3]);
-                transpose(x, q[4], q[5], q[6], q[7]);
-            } else if constexpr (has_order<F>) {
-                CATENA_UNROLL
-                for (int i = 0; i < 4; ++i)
-                    to_order<F>(x, q[form::word_of_eight(i, 0)], q[form::word_of_eight(i, 1)]);
-            }
+            as_weights_lie(x, q);
             real of_ones[parts];
             CATENA_UNROLL
             for (int p = 0; p < parts; ++p) of_ones[p] = from_int(total[p]);

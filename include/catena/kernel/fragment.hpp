@@ -10,6 +10,7 @@
 #pragma once
 
 #include "catena/kernel/product.hpp"
+#include "catena/kernel/slice.hpp"
 
 #include <type_traits>
 
