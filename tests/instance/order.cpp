@@ -22,9 +22,10 @@ constexpr row_computation norm = {
     .stages = stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight,
     .emits = all_emits};
 
-/// Does a row write heads, turned, in place of results that others could have?
-bool turns_results(const row& r) {
-    return r.computes.kind() == skeleton::matvec && r.policy.matvec().turns;
+/// Does a row compute what no other row does: heads that are turned, or experts that it finds?
+bool stands_alone(const row& r) {
+    return r.computes.kind() == skeleton::matvec &&
+           (r.policy.matvec().turns || r.policy.matvec().routes);
 }
 
 /// All distinct rows of all tables, by what they compute and their order.
@@ -38,7 +39,7 @@ rows_by_order() {
         const table t = instances::on_host(instances::table_named(a.name));
         for (int i = 0; i < t.row_count; ++i) {
             const row& r = t.rows[i];
-            if (!runs(t, i) || tested_on(r) != a.name || turns_results(r)) continue;
+            if (!runs(t, i) || tested_on(r) != a.name || stands_alone(r)) continue;
             const auto weights =
                 r.computes.kind() == skeleton::row ? format_set{} : r.computes.product().weights;
             const auto [stages, emits] =

@@ -24,7 +24,8 @@ void growth::keep(id value) {
 void growth::attention() {
     const id x = normed(recent());
     const std::int64_t size = 32;
-    const int mode = any({0, 2, 2, 8, 40, 24}), dims = any({32, 32, 16, 8});
+    const bool plain = one_in(3);  // matrices of one format, biases, turns by halves, caches
+    const int mode = plain ? 2 : any({0, 2, 2, 8, 40, 24}), dims = any({32, 32, 16, 8});
     const id positions = input(format::i32, {columns_ * (mode >= 8 ? 4 : 1)}, 100);
     const id factors = one_in(4) ? leaf(format::f32, {dims / 2}, true) : catena::no_tensor;
     const auto turned = [&](id y) {
@@ -35,21 +36,23 @@ void growth::attention() {
         for (int i = 0; i < 3; ++i) g_[t].params[11 + i] = 2;
         return t;
     };
-    const bool norms = one_in(2);
+    const auto made = [&](std::int64_t rows) {
+        if (!plain) return after_matmul(matmul(x, rows), x);
+        const id y = product(weight_of(palette_.back(), {ne(x, 0), rows}), named(x));
+        return one_in(3) ? binary(op::add, y, leaf(format::f32, {rows})) : y;
+    };
     const auto heads = [&](id y) {
-        if (ne(y, 0) % size != 0 || one_in(5)) return y;
+        if (ne(y, 0) % size != 0 || (!plain && one_in(5))) return y;
         y = g_.reshape(y, {size, ne(y, 0) / size, columns_});
-        if (norms != one_in(8)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
-        if (one_in(8)) return y;
+        if (!plain && one_in(2)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
+        if (!plain && one_in(4)) return y;
         y = turned(y);
         return one_in(6) ? scale(y) : y;
     };
     const std::int64_t kv = any<std::int64_t>({32, 64, k_});
-    const id q = heads(after_matmul(matmul(x, k_), x));
-    const id k = heads(after_matmul(matmul(x, kv), x));
-    const id v = after_matmul(matmul(x, kv), x);
+    const id q = heads(made(k_)), k = heads(made(kv)), v = made(kv);
     const auto whole = [&](id y) { return catena::elements(g_[y]) == kv * columns_; };
-    const bool cached = whole(k) && whole(v) && !one_in(3);
+    const bool cached = whole(k) && whole(v) && (plain || !one_in(3));
     const id mixed = maybe_normed(cached ? mix({q, stored(k, kv), stored(v, kv)}, {k_, columns_})
                                          : mix({q, k, v}, {k_, columns_}));
     keep(after_matmul(matmul(mixed, k_), mixed));
