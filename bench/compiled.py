@@ -26,7 +26,7 @@ class Instance:
 
     def way(self):
         """How a matvec of one quantized format multiplies; none of those that make a norm or route tokens."""
-        if self.dot is None or {"deferred", "passing", "routes"} & set(self.parts):
+        if self.dot is None or {"deferred", "passing", "routes", "single"} & set(self.parts):
             return None
         if any(p.startswith("plain") for p in self.parts):
             return "plain row"
