@@ -48,18 +48,19 @@ def times(plans):
         return [str(e["launches"]["steps"]), f"{e['bytes'] / 1e6:.0f}", f"{e['attainable_us']:.0f}",
                 f"{e['predicted']['steps_us']:.0f}"]
 
-    return table(["model", "steps", "MB", "attainable", "predicted", "steps, 4 columns", "MB", "attainable", "predicted"],
+    return table(["model", "steps", "MB", "attainable", "predicted", "steps, 4 columns", "MB, 4 columns",
+                  "attainable, 4 columns", "predicted, 4 columns"],
                  [[p.name, *cells(p.one_ordered), *cells(p.four_ordered)] for p in plans])
 
 
 def parts(plans):
-    names = ["bytes", "node", "columns", "warps", "results"]
+    names = {"bytes": "bytes", "node": "nodes", "columns": "wait for columns", "warps": "warps", "results": "behind products"}
 
     def cells(e):
         us = [e["predicted"]["model_us"][name] for name in names]
         return [f"{x:.0f}" for x in (*us, sum(us))]
 
-    heads = [*names, "sum"]
+    heads = [*names.values(), "sum"]
     return table(["model", *heads, *(f"{head}, 4 columns" for head in heads)],
                  [[p.name, *cells(p.one_ordered), *cells(p.four_ordered)] for p in plans])
 

@@ -1,6 +1,6 @@
 """Decode steps that were traced, and what today's plans would take in their place: a table of docs/performance.md.
 
-Today's steps are predicted, and the engine's kernels take what they took when they were traced: as many of each op as
+Today's steps take what the cost model alone says, as those of then do, without medians, and the engine's kernels take what they took when they were traced: as many of each op as
 today's plan leaves to the engine, the longest first.
 """
 import gzip

@@ -86,13 +86,12 @@ bool repeats_plain(const std::vector<row>& rows, const row& r) {
     });
 }
 
-void leave_out_repeated_plain(instance_set& set) {
-    std::vector<bool> kept;
-    for (const row& r : set.rows) kept.push_back(!repeats_plain(set.rows, r));
-    set = part_of(set, kept);
-}
-
 }  // namespace
+
+void leave_out_repeated_plain(std::vector<row>& rows) {
+    const std::vector<row> all = rows;
+    std::erase_if(rows, [&](const row& r) { return repeats_plain(all, r); });
+}
 
 std::vector<computation> computations_of(const catalogue& all) {
     if (all.ops == nullptr)
@@ -142,7 +141,7 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                     r.registers = known->second.registers, r.code = known->second.code;
                 set.rows.push_back(r);
             }
-        leave_out_repeated_plain(set);
+        leave_out_repeated_plain(set.rows);
         set.medians = medians_of(set, measured);
         if (const auto own = engine.find(target.name); own != engine.end()) {
             const table told = own->second.over({});
@@ -164,8 +163,8 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
             set.preferred.push_back({p.of, before + p.row});
         set.rows.insert(set.rows.end(), rows.begin(), rows.end());
     }
+    leave_out_repeated_plain(set.rows);
     set.medians = medians_of(set, measured);
-    leave_out_repeated_plain(set);
     return set;
 }
 

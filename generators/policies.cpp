@@ -282,7 +282,7 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
     if (has_norm(computes.stages) && computes.activation == format::f32) {
         matvec_policy p = norm_in_passing;
         p.copy = choice.copy;
-        while (!fits_sm(target, computes, p, most_normed)) p.piece /= 2;
+        while (p.piece > step_floats && !fits_sm(target, computes, p, most_normed)) p.piece /= 2;
         return {p};
     }
     if (has_norm(computes.stages)) {

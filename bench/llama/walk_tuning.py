@@ -32,13 +32,15 @@ class Candidate(NamedTuple):
     key: str
     row: str
     predicted_us: float
+    least_us: float  # of the problem's rows
 
     @property
     def name(self):
         return f"{self.key} {self.row}"
 
     def line(self):
-        return f"{self.row} {self.key} {self.predicted_us:.4f} 0\n"
+        """Its median for the program: one that no prediction displaces."""
+        return f"{self.row} {self.key} {self.least_us:.4f} 0\n"
 
 
 def candidates(catena, model, sequences):
@@ -50,9 +52,10 @@ def candidates(catena, model, sequences):
             what, launches = found[1], int(found[2])
         elif not line.startswith("#"):
             row, key, predicted, _ = line.split()
-            problems.setdefault(key, []).append(Candidate(sequences, what, launches, key, row, float(predicted)))
-    return [c for rows in problems.values() if len(rows) > 1
-            for c in sorted(rows, key=lambda c: c.predicted_us)[:MOST_ROWS]]
+            problems.setdefault(key, []).append(Candidate(sequences, what, launches, key, row, float(predicted), 0))
+    for rows in problems.values():
+        rows.sort(key=lambda c: c.predicted_us)
+    return [c._replace(least_us=rows[0].predicted_us) for rows in problems.values() if len(rows) > 1 for c in rows[:MOST_ROWS]]
 
 
 def opened(path, simulated, origin):

@@ -29,7 +29,8 @@ std::vector<format_set> served_sets(const table& t) {
     return sets;
 }
 
-/// The rows of one format, which are all that a build of that format alone has (CATENA_WEIGHTS).
+/// The rows of one format, which are all that a build of that format alone has (CATENA_WEIGHTS),
+/// and the plain row of its pair where it has none.
 struct single_formats {
     std::vector<row> rows;
     std::vector<int> place;  ///< in the whole table

@@ -69,7 +69,8 @@ void print_predicted(buffer& out, const report& r) {
     line(out,
          "               {:.0f} us for the steps by the model alone: {:.0f} of bytes, {:.0f} of "
          "nodes, "
-         "and unhidden {:.0f} of waits for columns, {:.0f} of warps, {:.0f} of results",
+         "and what bytes do not hide: {:.0f} of waits for columns, {:.0f} of warps, {:.0f} behind "
+         "products",
          t.us(), t.bytes, t.node, t.columns, t.warps, t.results);
     line(out, "               {:.0f} us for both if cold memory gives {:.0f} % of its bandwidth",
          p.cold_us, 100 * detail::cold_stream_share);

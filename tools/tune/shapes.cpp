@@ -127,6 +127,7 @@ described_set::described_set(const arch& target, const table& compiled)
     : target_(&target), catalogue_(generator::catena_catalogue()) {
     for (const computation& c : generator::computations_of(catalogue_))
         for (const row& r : generator::rows_for(target, c)) rows_.push_back(r);
+    generator::leave_out_repeated_plain(rows_);
     for (row& r : rows_)
         for (int i = 0; i < compiled.row_count; ++i)
             if (compiled.rows[i].computes == r.computes && compiled.rows[i].policy == r.policy)

@@ -41,8 +41,9 @@ CATENA_FN constexpr Int padded_q8_1_bytes(Int k) {
     return (k + (padded - 1)) / padded * (padded / 32 * q8_1_bytes);
 }
 
-/// A column in shared memory, of q8_1, or of f32 for fma: 16 bytes more than its row, so that for
-/// an mma eight columns' same word lies in eight banks.
+/// A column in shared memory, of q8_1, or of f32 for fma: 16 bytes more than its row, so that the
+/// same word of eight columns lies in eight banks. Two groups of a column, which an mma reads at
+/// once, share some.
 template <class Int>
 CATENA_FN constexpr Int shared_column_bytes(inner_product by, Int k) {
     return (by == inner_product::fma ? 4 * k : padded_q8_1_bytes(k)) + 16;

@@ -41,9 +41,10 @@ namespace CATENA_NAMESPACE {
     X(order, "its accumulation order is {have}; same_bits needs {need}")                           \
     X(medians_alone, "it is picked for problems that it was measured on, and this one is not")     \
     X(not_preferred, "the set prefers the picked row for this shape")                              \
-    X(unmeasured, "predicted to take {have} ns; the picked row was measured on this: {need} ns")   \
-    X(slower, "predicted to take {have} ns; the picked row takes {need} ns")                       \
-    X(measured_slower, "measured to take {have} ns; the picked row takes {need} ns")
+    X(unmeasured,                                                                                  \
+      "{have} ns are predicted, not surely less than {need} ns measured of the picked row")        \
+    X(slower, "predicted to take {have} ns; {need} ns are expected of the picked row")             \
+    X(measured_slower, "measured to take {have} ns; {need} ns are expected of the picked row")
 
 /// Why a row was not picked: the list above.
 enum class limit : std::uint8_t {

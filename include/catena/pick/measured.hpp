@@ -1,6 +1,7 @@
 // Medians that were measured for rows on problems. If a table has some for a problem, they decide
-// instead of the cost model. `catena tune` makes them. They are compiled into a table, or come from
-// a file of the user's own (pick/measured_file.hpp).
+// among the rows that have one; a row without one is picked only if its prediction displaces them
+// (pick/pick.hpp). `catena tune` makes them. They are compiled into a table, or come from a file of
+// the user's own (pick/measured_file.hpp).
 #pragma once
 
 #include "catena/pick/problem.hpp"

@@ -128,8 +128,9 @@ void each_contender(const Problem& p, const row_index& index, const arch& a, boo
 
 /// A race says nothing of rows that were not in it, and listed rows may be newer than a record. So
 /// the prediction of such a row displaces the fastest median, if that and the prediction of its row
-/// are both so many times as long. With each candidate of an H100's record left out in turn, none
-/// that displaced another was slower (tests/tune/model.cpp); with 1.1, 6 of 32 were.
+/// are both so many times as long. With each candidate of an H100's record left out in turn, and
+/// predicted with constants fitted to other problems, none that displaced another was slower
+/// (tests/tune/model.cpp); with 1.1, 5 of 33 were.
 inline constexpr double sure_gain = 1.25;
 constexpr bool displaces(double us, double median_us, double model_us) {
     return sure_gain * us < median_us && sure_gain * us < model_us;

@@ -226,7 +226,7 @@ constexpr double warp_us(const row& r, const product_problem& p, const arch& a, 
                        copies_us(n, p, has, c) + global_columns_us(r, p, a, has, c);
     const auto met = static_cast<double>(columns_met(p));
     const double groups = has.rows * of_busiest_sm(has, a, c, head_start_us) / n.rows;
-    // Two parts of a column share its lanes' banks (kernel/fragment.hpp).
+    // Words of two groups meet in half of the banks, so each four columns take as long as eight.
     const bool twice = met > halved_columns && !c.on_record;
     const double read = n.product == inner_product::mma ? (twice ? 2 : 1) * mma_columns : met;
     const double cycles =

@@ -11,9 +11,9 @@ namespace CATENA_NAMESPACE {
 /// What the time of a launch is made of, in us.
 struct launch_time {
     double node = 0;     ///< a node of a CUDA graph
-    double bytes = 0;    ///< what it reads and writes, at full bandwidth
-    double columns = 0;  ///< its wait for columns, as far as memory does not hide it
-    double warps = 0;    ///< the way of its busiest warp, as far as memory does not hide it
+    double bytes = 0;    ///< what memory takes: a matvec's weights in whole bands, else all bytes
+    double columns = 0;  ///< of what memory does not hide, the share of the wait for columns
+    double warps = 0;    ///< of that, the share of the rest of its busiest warp's way
     double results = 0;  ///< behind the products: quantizing, sums over slots, meetings of clusters
 
     constexpr double us() const { return node + bytes + columns + warps + results; }
