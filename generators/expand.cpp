@@ -88,9 +88,10 @@ bool repeats_plain(const std::vector<row>& rows, const row& r) {
 
 }  // namespace
 
-void leave_out_repeated_plain(std::vector<row>& rows) {
-    const std::vector<row> all = rows;
-    std::erase_if(rows, [&](const row& r) { return repeats_plain(all, r); });
+std::vector<bool> without_repeated_plain(const std::vector<row>& rows) {
+    std::vector<bool> kept;
+    for (const row& r : rows) kept.push_back(!repeats_plain(rows, r));
+    return kept;
 }
 
 std::vector<computation> computations_of(const catalogue& all) {
@@ -141,7 +142,7 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                     r.registers = known->second.registers, r.code = known->second.code;
                 set.rows.push_back(r);
             }
-        leave_out_repeated_plain(set.rows);
+        set = part_of(set, without_repeated_plain(set.rows));
         set.medians = medians_of(set, measured);
         if (const auto own = engine.find(target.name); own != engine.end()) {
             const table told = own->second.over({});
@@ -163,7 +164,7 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
             set.preferred.push_back({p.of, before + p.row});
         set.rows.insert(set.rows.end(), rows.begin(), rows.end());
     }
-    leave_out_repeated_plain(set.rows);
+    set = part_of(set, without_repeated_plain(set.rows));
     set.medians = medians_of(set, measured);
     return set;
 }

@@ -32,8 +32,9 @@ struct instance_set {
 /// must outlive the sets.
 using engine_records = std::map<std::string, measured_file>;
 
-/// Leaves out plain rows of one format where a plain row of more formats does what they do.
-void leave_out_repeated_plain(std::vector<row>& rows);
+/// Of each row, does a set keep it? Plain rows of one format go where a plain row of more formats
+/// does what they do.
+std::vector<bool> without_repeated_plain(const std::vector<row>& rows);
 
 /// The computations that the chains' launches need, without those that another one serves by
 /// switching parts off.

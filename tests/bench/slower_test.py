@@ -169,7 +169,7 @@ class Races(unittest.TestCase):
         """A record of races of Qwen3-8B in which the walk with each row takes so long."""
         record = {"format": walk_tuning.FORMAT, "simulated": False, "provenance": {"gpu": gpu}, "models": {}}
         for row, us in rows_us.items():
-            candidate = walk_tuning.Candidate(1, "q4_K 4096 x 6144, 1 column", 18, "aa", row, 5.0)
+            candidate = walk_tuning.Candidate(1, "q4_K 4096 x 6144, 1 column", 18, "aa", row, 5.0, 5.0)
             result = walk_tuning.judged({"default": [1e6 / walk_us] * 3, "candidate": [1e6 / us] * 3}, 1)
             parts = {"launches_us": 200, "others_us": kernels_us - 210, "gaps_us": 10}
             walk_tuning.put(record, SimpleNamespace(name="qwen3-8b"), candidate,

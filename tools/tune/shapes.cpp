@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <iterator>
 #include <map>
 #include <stdexcept>
@@ -125,9 +126,12 @@ void check_names(const selection& wanted, const table& t) {
 
 described_set::described_set(const arch& target, const table& compiled)
     : target_(&target), catalogue_(generator::catena_catalogue()) {
+    std::vector<row> all;
     for (const computation& c : generator::computations_of(catalogue_))
-        for (const row& r : generator::rows_for(target, c)) rows_.push_back(r);
-    generator::leave_out_repeated_plain(rows_);
+        for (const row& r : generator::rows_for(target, c)) all.push_back(r);
+    const std::vector<bool> kept = generator::without_repeated_plain(all);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (kept[i]) rows_.push_back(all[i]);
     for (row& r : rows_)
         for (int i = 0; i < compiled.row_count; ++i)
             if (compiled.rows[i].computes == r.computes && compiled.rows[i].policy == r.policy)
