@@ -25,6 +25,18 @@ double children_seconds(const std::string& times) {
     return 60 * (user_minutes + system_minutes) + user + system;
 }
 
+/// Was a kept file written after all that its family is compiled from?
+bool is_current(const std::filesystem::path& kept, const std::string& source,
+                const std::vector<std::filesystem::path>& includes) {
+    if (!std::filesystem::exists(kept)) return false;
+    const auto written = std::filesystem::last_write_time(kept);
+    if (written < std::filesystem::last_write_time(source)) return false;
+    for (const std::filesystem::path& folder : includes)
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+            if (entry.is_regular_file() && written < entry.last_write_time()) return false;
+    return true;
+}
+
 /// nvcc with `arguments`, for an arch, as far as machine code; `source` is named where it fails.
 compiled_file run(const std::string& nvcc, const arch& target, const std::string& arguments,
                   const std::string& source, const std::string& scratch) {
@@ -62,8 +74,10 @@ std::string kernel_source(const arch& target, const std::string& family) {
     return source;
 }
 
-std::string kept_words(const arch& target, const std::string& family) {
-    return tool::read_text(build / "compiled" / target.name / (family + ".cu"));
+std::string kept_words(const arch& target, const std::vector<std::filesystem::path>& includes,
+                       const std::string& family) {
+    const auto words = build / "compiled" / target.name / (family + ".cu");
+    return is_current(words, kernel_source(target, family), includes) ? tool::read_text(words) : "";
 }
 
 compiled_file compile(const std::string& nvcc, const arch& target,
@@ -78,11 +92,12 @@ compiled_file compile(const std::string& nvcc, const arch& target,
 compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::vector<std::filesystem::path>& includes,
                        const std::string& family, const std::string& scratch) {
+    const std::string source = kernel_source(target, family);
     for (const char* folder : {"compiled", "tests/ptx"})
         if (const auto ptx = build / folder / target.name / (family + ".ptx");
-            std::filesystem::exists(ptx))
+            is_current(ptx, source, includes))
             return run(nvcc, target, "-O3", ptx.string(), scratch);
-    return compile(nvcc, target, includes, kernel_source(target, family), scratch);
+    return compile(nvcc, target, includes, source, scratch);
 }
 
 }  // namespace catena::evidence

@@ -26,8 +26,10 @@ struct interrupted : std::runtime_error {
 /// The source of a family of the set of `target`, which the build wrote. Throws where it did not.
 std::string kernel_source(const arch& target, const std::string& family);
 
-/// What ptxas said of a family when the build compiled it; empty if the build has not kept it.
-std::string kept_words(const arch& target, const std::string& family);
+/// What ptxas said of a family when the build compiled it from today's sources; empty if the build
+/// has not kept that.
+std::string kept_words(const arch& target, const std::vector<std::filesystem::path>& includes,
+                       const std::string& family);
 
 /// Compiles a source of kernels for `target` to a cubin; headers are those in the folders
 /// `includes`, scratch files lie beside `scratch` and are removed. Throws with nvcc's words when it
@@ -37,7 +39,7 @@ compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::string& scratch);
 
 /// A family of the set of `target` becomes a cubin: it is assembled from its PTX, which a build
-/// with tests keeps of what it compiles, or else compiled.
+/// with tests keeps of what it compiles, or compiled if that is older than a source.
 compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::vector<std::filesystem::path>& includes,
                        const std::string& family, const std::string& scratch);

@@ -53,7 +53,8 @@ bool lacks_counts(const row& r, const warp_codes& codes) {
 compiled_file kept_or_assembled(const std::string& nvcc, const arch& target,
                                 const std::string& family, const std::string& scratch) {
     compiled_file kept;
-    if (family.compare(0, 6, "matvec") != 0) kept.said = kept_words(target, family);
+    if (family.compare(0, 6, "matvec") != 0)
+        kept.said = kept_words(target, {CATENA_SOURCE_DIR "/include"}, family);
     return kept.said.empty() ? assemble_family(nvcc, target, family, scratch) : kept;
 }
 

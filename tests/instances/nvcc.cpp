@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -104,6 +105,20 @@ TEST_CASE("A kernel's source that the build did not write is named") {
     const stand_in by;
     CHECK_THROWS_WITH(assemble(by.nvcc, sm_90, {}, "no_family", by.folder / "a"),
                       Contains("no_family.cu"));
+}
+
+TEST_CASE("PTX that the build kept stands for a source while no header is newer") {
+    const stand_in by;
+    const auto said = [&] {
+        return assemble(by.nvcc, sm_90, {by.folder}, "matvec_q4_K", by.folder / "a").said;
+    };
+    const auto built = fs::last_write_time(kernel_source(sm_90, "matvec_q4_K"));
+    for (const auto& entry : fs::directory_iterator(by.folder)) fs::last_write_time(entry, built);
+    CHECK_THAT(said(), Contains("matvec_q4_K.ptx"));
+    const std::string header = by.folder / "kernel.hpp";
+    write_text(header, "");
+    fs::last_write_time(header, fs::file_time_type::clock::now() + std::chrono::hours(1));
+    CHECK_THAT(said(), Contains("matvec_q4_K.cu"));
 }
 
 TEST_CASE("Each row is compiled alone, and costs what nvcc made of it") {
