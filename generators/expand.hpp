@@ -32,7 +32,7 @@ struct instance_set {
 /// must outlive the sets.
 using engine_records = std::map<std::string, measured_file>;
 
-/// Of each row, does a set keep it? Plain rows of one format go where a plain row of more formats
+/// Does a set keep each of these rows? Plain rows of one format go where a plain row of more formats
 /// does what they do.
 std::vector<bool> without_repeated_plain(const std::vector<row>& rows);
 

@@ -79,6 +79,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             return excess_of<F>;
     }();
     static constexpr bool in_place = has_in_place<F>;
+    static_assert(!in_place || (excess == 0 && !has_order<F> && !has_transposed<F>),
+                  "words in place have their order and no other correction");
     static constexpr int step = warp_values;
     /// With more columns the second dp4a of each word costs more than the sums save.
     static constexpr bool sums = has_summands<F> && P.columns == 1;

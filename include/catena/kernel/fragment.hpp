@@ -135,11 +135,11 @@ struct product<P, F, inner_product::mma> {
 
   private:
     /// What a lane reads of the columns: words of its part of a column, and d8 of another one.
-    /// Those of the next four columns lie `next` bytes behind.
+    /// Those of the next four columns lie `next_words` and `next_scales` bytes behind.
     struct lane_columns {
         const std::byte *words, *scales;
         int next_words, next_scales;
-        bool more;  ///< columns than four
+        bool more;  ///< are there more than four columns?
     };
 
     /// Columns beyond those of the launch repeat its last one. What a shuffle brings is kept, since
@@ -246,7 +246,7 @@ struct product<P, F, inner_product::mma> {
         weights of_group[abreast][2];  ///< of rows g and g + 8
     };
 
-    /// The fragment of group j of the step, and of the next one; `last` is the step's last group.
+    /// The fragment of `abreast` groups of the step, from j on; `last` is the step's last group.
     template <int Room, class X>
     CATENA_FN static fragment fragment_of(X& x, const std::byte* const (&row)[2], int first, int j,
                                           int last, const row_scales (&of_row)[2]) {
@@ -366,7 +366,7 @@ struct product<P, F, inner_product::mma> {
         const real other = of_row[0];
         of_row[0] = of_row[1], of_row[1] = other;
     }
-    /// Puts the sums of the other four columns first, as small code has them.
+    /// Puts the sums of the other four columns first, since a loop adds to the first ones.
     CATENA_FN void swap_columns([[maybe_unused]] step_sums& of_step) {
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) {

@@ -78,7 +78,7 @@ constexpr std::int64_t slice_bytes(const matvec_policy& p, format f) {
 }
 
 /// Floats of the sums that a warp hands to its team, in a stage that has been multiplied: 16 rows
-/// of 8 columns. 4 floats between columns keep the lanes of an mma in different banks.
+/// of 8 columns. With 4 floats between columns two lanes of a warp at most meet in a bank.
 inline constexpr int handed_stride = 16 + 4, handed_floats = 8 * handed_stride;
 
 constexpr std::int64_t stage_bytes(const matvec_policy& p, format_set weights) {

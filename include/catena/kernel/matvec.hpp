@@ -32,8 +32,8 @@ inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 /// Finds the token and the slot of a band of experts, and the matrix that the slot's id picks. It
 /// waits for the ids, or for the logits of experts; the band before the first writes the experts
 /// that it finds. Returns the band's number among the bands of one slot; bands of dense members
-/// stand behind those of all slots. `ring` is the memory of the
-/// ring, which may be written until the ring is filled.
+/// stand behind those of all slots. `ring` is the memory of the ring, which may be written until
+/// the ring is filled.
 template <matvec_policy P, class X>
 CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, std::byte* ring) {
     const bool combined = combines<P> && a.combined;
