@@ -32,8 +32,8 @@ struct instance_set {
 /// must outlive the sets.
 using engine_records = std::map<std::string, measured_file>;
 
-/// Does a set keep each of these rows? Plain rows of one format go where a plain row of more formats
-/// does what they do.
+/// Does a set keep each of these rows? Plain rows of one format go where a plain row of more
+/// formats does what they do.
 std::vector<bool> without_repeated_plain(const std::vector<row>& rows);
 
 /// The computations that the chains' launches need, without those that another one serves by
