@@ -261,7 +261,7 @@ class route_work {
         const int size = quotient(a_.experts, a_.numbers.groups);
         CATENA_NO_UNROLL
         for (int e = x_.thread(); e < a_.experts; e += x_.threads()) {
-            const int group = quotient(e, size);
+            const auto group = static_cast<int>(quotient(e, size));
             const unsigned rank = x_.load(ranks_ + e);
             const int place = before(ranks_, e, rank, group * size, (group + 1) * size);
             if (place < 2) x_.store(best() + 2 * group + place, choice_of(rank));
