@@ -84,7 +84,8 @@ class head_work : held_head<X, P> {
         each_pair([&](int i) { t.by[i] = frequency::of(a_.turn, some_pair_at(i)); });
     }
 
-    /// Goes over all pairs for each thing to find, so that none waits for another's.
+    /// What direction_of (turn.hpp) does for one pair. It goes over all pairs for each thing to
+    /// find, so that none waits for another's.
     CATENA_FN void find_directions(turns& t) const {
         const rotation& r = a_.turn;
         const auto position = [&](int which) {
