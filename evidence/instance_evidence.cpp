@@ -65,7 +65,7 @@ problem widest_of(const row& r, const arch& target) {
     p.needs.weights = r.computes.product().weights;
     p.k = evidence_k;
     p.columns = std::max(1, columns_of(r.policy));
-    while (p.columns > 1 && shared_bytes(r, p) > target.shared_per_block) --p.columns;
+    while (p.columns > 1 && shared_bytes(r, p, target) > target.shared_per_block) --p.columns;
     return p;
 }
 
@@ -136,7 +136,7 @@ instance_evidence evidence_of(const row& r, const arch& target,
     const problem p = widest_of(r, target);
     e.registers = kernel->registers;
     e.sass_bytes = 16 * static_cast<long long>(function->code.size());
-    e.shared_bytes = shared_bytes(compiled, p);
+    e.shared_bytes = shared_bytes(compiled, p, target);
     e.blocks = blocks_per_sm(compiled, p, target);
     e.asked = r.policy.min_blocks();
     e.loads16 = function->count(sass_kind::load16);

@@ -170,10 +170,18 @@ const arch_choice& choice_of(const arch& target) {
                              " has no line in `choices` (generators/policies.cpp): add one");
 }
 
+/// Results of a column or slot that meet in a block's shared memory, where a launch has usual
+/// bands.
+std::int64_t usual_results(const product_computation& c) {
+    const bool meet =
+        c.epilogue.has(epilogue_part::quantize) || c.epilogue.has(epilogue_part::combine);
+    return meet ? 128 : 0;
+}
+
 /// Do as many blocks as the policy promises fit an SM with columns of `k` values?
 bool fits_sm(const arch& target, const product_computation& computes, const matvec_policy& p,
              std::int64_t k) {
-    const std::int64_t block = shared_bytes(computes, p, k, p.columns, computes.epilogue);
+    const std::int64_t block = shared_bytes(computes, p, k, p.columns, usual_results(computes));
     return block <= target.shared_per_block &&
            p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm;
 }
@@ -182,7 +190,7 @@ bool fits_sm(const arch& target, const product_computation& computes, const matv
 /// a token's rows.
 matvec_policy one_token_of(const arch& target, const product_computation& computes) {
     matvec_policy p = one_token;
-    const std::int64_t block = shared_bytes(computes, p, p.piece, usual_slots, computes.epilogue);
+    const std::int64_t block = shared_bytes(computes, p, p.piece, usual_slots, usual_results(computes));
     if (p.min_blocks * shared_allocated(block, target) > target.shared_per_sm) p.stages = 1;
     return p;
 }
@@ -289,7 +297,7 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         matvec_policy p =
             with_longer_pieces(target, computes, streamed(choice, norm_first), most_normed);
         const auto shared = [&] {
-            return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
+            return shared_bytes(computes, p, most_normed, 1, usual_results(computes));
         };
         while (shared() > target.shared_per_block) p.threads /= 2;
         p.turns = has_heads(computes.epilogue);
@@ -368,7 +376,7 @@ std::string objection(const arch& target, const row& r) {
         return "the blocks of a cluster are at most " + std::to_string(target.cluster_blocks) +
                " here";
     const std::int64_t shared =
-        shared_bytes(r.computes, p, 256, columns, r.computes.product().epilogue);
+        shared_bytes(r.computes, p, 256, columns, usual_results(r.computes.product()));
     if (shared > target.shared_per_block)
         return catena::sentence(
             {.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});

@@ -289,6 +289,7 @@ void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.band_rows = band;
+    a.finished = static_cast<std::int32_t>(finished_results(p, band));
     a.weights_early = true;
     if (routes(p)) {
         fill_routing(a.routing, p.needs.stages, p.member[0].experts, p.tokens, slots_of(p), s);

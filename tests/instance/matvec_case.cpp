@@ -165,11 +165,13 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         if (c.experts != 0 && m.experts == 0) a.bands = std::min(a.bands, m.first_band);
     a.weights_early = c.early;
     const int shared_columns = c.experts == 0 ? c.columns : c.combined() ? c.slots : 1;
+    for (const matvec_member& m : p.members)
+        if (a.combined || m.q8_1 != nullptr) a.finished = std::max(a.finished, band_results(a, m));
     matvec_policy wide = on.policy.matvec();
     std::int64_t shared = 0;
     for (int width = c.width; width > 0; --width) {
         wide.threads = width * on.policy.threads();
-        shared = shared_bytes(on.computes, wide, c.k, shared_columns, c.parts());
+        shared = shared_bytes(on.computes, wide, c.k, shared_columns, a.finished);
         if (shared <= on.most_shared) break;
     }
     const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;

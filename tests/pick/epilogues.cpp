@@ -98,8 +98,8 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     // block.
     product_problem apart = summed(8, 2);
     apart.needs.epilogue = apart.member[0].epilogue = {};
-    CHECK(shared_bytes(r, summed(8, 2)) - shared_bytes(r, apart) ==
-          7 * shared_column_bytes(inner_product::dp4a, 512) + 8 * 4 * max_finished_rows);
+    CHECK(shared_bytes(r, summed(8, 2), 40) - shared_bytes(r, apart, 40) ==
+          7 * shared_column_bytes(inner_product::dp4a, 512) + 8 * 4 * 40);
     CHECK(blocks_of(r, summed(8, 2), 8) == 2 * 512 / 8);
     CHECK(blocks_of(r, apart, 8) == 16 * 512 / 8);
     CHECK(blocks_of(r, summed(8, 1), band_of(r, summed(8, 1))) == toy_arch.sms);
@@ -122,15 +122,16 @@ TEST_CASE("results that are quantized come in whole blocks", "[epilogues]") {
 TEST_CASE("the results of a band meet in shared memory", "[epilogues]") {
     const row r = finishing(with_rows(2));
     const auto bytes = [&](epilogue_set parts, std::int64_t columns) {
-        return shared_bytes(r, finished(512, {member(64, parts)}, columns));
+        return shared_bytes(r, finished(512, {member(64, parts)}, columns), 64);
     };
     CHECK(bytes(glu, 2) == bytes({}, 2));
-    CHECK(bytes(quantized, 1) == bytes({}, 1) + 4 * max_finished_rows);
-    CHECK(bytes(quantized, 2) == bytes({}, 2) + 2 * 4 * max_finished_rows);
+    CHECK(bytes(quantized, 1) == bytes({}, 1) + 4 * 64);
+    CHECK(bytes(quantized, 2) == bytes({}, 2) + 2 * 4 * 64);
+    CHECK(bytes(glu | quantized, 2) == bytes({}, 2) + 2 * 4 * 32);
     product_problem experts = finished(512, {member(64, quantized)}, 16);
     experts.expert = true;
     experts.tokens = 2;
-    CHECK(shared_bytes(r, experts) == bytes(quantized, 1));
+    CHECK(shared_bytes(r, experts, 64) == bytes(quantized, 1));
 }
 
 TEST_CASE("a band counts weight rows, of which a GLU reads two for a result", "[epilogues]") {
@@ -166,6 +167,33 @@ TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet"
     CHECK(band_of(finishing(odd), finished(1024, {member(64, quantized)})) == 64);
 }
 
+TEST_CASE("where the longest band would leave SMs behind others, bands are even", "[epilogues]") {
+    const row r = finishing(with_rows(2));
+    arch one = toy_arch;  // of a block on each of 4 SMs
+    one.max_blocks_per_sm = 1;
+    const auto band = [&](std::int32_t results, epilogue_set parts) {
+        const product_problem p = finished(1024, {member(results, parts)});
+        return band_rows(r, p, one, blocks_per_sm(r, p, one));
+    };
+    CHECK(band(1024, quantized) == 256);  // one for each SM, of as many results as meet
+    CHECK(band(1056, quantized) == 160);  // 7: two for an SM, hardly more than three of 96
+    CHECK(band(1280, quantized) == 160);  // 8: two for each
+    CHECK(band(1280, glu | quantized) == 320);
+    CHECK(band(8 * 1024, quantized) == 256);
+}
+
+TEST_CASE("an SM holds as many blocks as have room for the longest bands", "[epilogues]") {
+    const row r = finishing(with_rows(2));
+    const auto most = [&](std::int32_t results, epilogue_set parts) {
+        return shared_bytes(r, finished(1024, {member(results, parts)}), toy_arch);
+    };
+    const std::int64_t without = most(1280, {});
+    CHECK(most(1280, quantized) == without + 4 * max_finished_rows);
+    CHECK(most(256, quantized) == without + 4 * 64);  // on 4 SMs
+    const product_problem p = finished(1024, {member(1280, quantized)});
+    CHECK(launched(r, p, 96).shared_bytes == without + 4 * 96);
+}
+
 TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps of several",
           "[epilogues]") {
     row r = finishing(with_rows(2));
@@ -186,7 +214,7 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     r.policy.matvec().min_blocks = 3;  // 2 blocks on 4 SMs, of 4 warps that take 8 rows at once
     CHECK(threads(few) == 3 * 128);
     CHECK(us(few) < narrow);
-    CHECK(launched(r, few, band_of(r, few)).shared_bytes > shared_bytes(r, few));
+    CHECK(launched(r, few, band_of(r, few)).shared_bytes > shared_bytes(r, few, toy_arch));
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
     CHECK(threads(finished(1024, {member(256, quantized)})) == 256);   // 2 blocks on an SM, of 4
     CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more than an SM holds

@@ -143,7 +143,7 @@ TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K 
     CHECK(config_of(wide_tiles(n), experts, h100,
                     shape_with_bands(wide_tiles(n), experts, h100, 1, 128))
               .cluster == 1);
-    CHECK(shared_bytes(wide_tiles(n), experts) > 3 * 128 * 128 * 4);  // sums of three blocks
+    CHECK(shared_bytes(wide_tiles(n), experts, 0) > 3 * 128 * 128 * 4);  // sums of three blocks
 }
 
 TEST_CASE("of fp8 a step of warpgroups is 128 values, and a stage has their scales", "[tiles]") {

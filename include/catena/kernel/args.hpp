@@ -215,6 +215,8 @@ struct matvec_args {
     std::int32_t band_rows = 0;  ///< weight rows of a band, the work of a block or of a cluster of
                                  ///< 2, 4 or 8; an even number if there is a GLU; what is quantized
                                  ///< has a multiple of 32 results in each band
+    std::int32_t finished = 0;   ///< results of each column or slot for which a block has room in
+                                 ///< shared memory, where they meet: those of the longest band
     std::int32_t members = 0;    ///< matrices in use, the first ones of `member`
     std::int32_t bands = 0;      ///< bands of all members; expert: bands that one column has, in
                                  ///< the members that ids pick

@@ -128,7 +128,7 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
     std::byte* to = x.template shared<std::byte>(bytes);
     if (!P.turns && (b.member->q8_1 != nullptr || (combines<P> && a.combined)))
-        b.finished = x.template shared<float>(b.columns * b.slots * max_finished_rows);
+        b.finished = x.template shared<float>(b.columns * b.slots * a.finished);
     [[maybe_unused]] quads_ahead weight;  // no weight changes: it is there when x is
     if constexpr (makes) load_weight<P>(x, a, 0, weight);
     if constexpr (P.placement != norm_placement::producer) prefetch_weight<P>(x, a);

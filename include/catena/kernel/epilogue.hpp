@@ -30,7 +30,7 @@ struct matvec_band {
                      ///< of the slot that has the lane's number
     int expert = 0;  ///< matrix, as picked, of the slot whose results are finished
     real weight{0};  ///< combined: weight of the lane's slot
-    float* finished = nullptr;  ///< [columns or slots][max_finished_rows], shared: results of the
+    float* finished = nullptr;  ///< [columns or slots][matvec_args::finished], shared: results of the
                                 ///< block that are added up or quantized later
     const head_member* head = nullptr;  ///< the policy turns: what the results are as heads
 };
@@ -106,11 +106,12 @@ CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, i
 
 /// Writes a result where it is wanted.
 template <class X>
-CATENA_FN void write(X& x, const matvec_band& b, int row, int column, real v) {
+CATENA_FN void write(X& x, const matvec_args& a, const matvec_band& b, int row, int column,
+                     real v) {
     const matvec_member& m = *b.member;
     if (m.dst != nullptr)
         x.store(row_of(m.dst, column_at(b, column, m.dst_nb1, m.dst_nb2), row), v);
-    if (m.q8_1 != nullptr) x.store(b.finished + column * max_finished_rows + row - b.first_row, v);
+    if (m.q8_1 != nullptr) x.store(b.finished + column * a.finished + row - b.first_row, v);
 }
 
 /// One result: the product `v` of a row and a column of the band, or of one slot of those that are
@@ -132,15 +133,15 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
     if (!pair) up = real{1};
     v = apply_functions<Twice>(x, m, pair, v, up);
     if (Combines && a.combined)
-        x.store(b.finished + slot * max_finished_rows + row - b.first_row, v * weight);
+        x.store(b.finished + slot * a.finished + row - b.first_row, v * weight);
     else
-        write(x, b, row, column, v + asked.residual);
+        write(x, a, b, row, column, v + asked.residual);
 }
 
 /// Adds up the slots' results of the block's rows, which its warps have shared: each row by one
 /// thread, in the order of the slots.
 template <class X>
-CATENA_FN void add_slots(X& x, const matvec_band& b) {
+CATENA_FN void add_slots(X& x, const matvec_args& a, const matvec_band& b) {
     int row = b.first_row + x.thread();
     real residual{-0.0f};
     if (row < b.end_row) residual = residual_of(x, b, row, 0);  // on its way while others finish
@@ -151,10 +152,10 @@ CATENA_FN void add_slots(X& x, const matvec_band& b) {
         real sum = x.load(of_row);
         CATENA_NO_UNROLL
         for (int slot = 1; slot < b.slots; ++slot) {
-            of_row += max_finished_rows;
+            of_row += a.finished;
             sum = sum + x.load(of_row);
         }
-        write(x, b, row, 0, sum + residual);
+        write(x, a, b, row, 0, sum + residual);
         row += x.threads();
         if (row < b.end_row) residual = residual_of(x, b, row, 0);
     }
@@ -206,7 +207,7 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
         CATENA_NO_UNROLL
         for (int first = x.warp() * warp_size; first < rows; first += x.threads()) {
             const quantized_value z =
-                quantize(x, real{x.load(b.finished + c * max_finished_rows + first + x.lane())});
+                quantize(x, real{x.load(b.finished + c * a.finished + first + x.lane())});
             const block_place place = place_of_q8_1(to + (b.first_row + first) / 32u * q8_1_bytes);
             if (x.lane() == 0) x.store(reinterpret_cast<float*>(place.scales), z.d);
             x.store(reinterpret_cast<std::int8_t*>(place.values + x.lane()), z.q);

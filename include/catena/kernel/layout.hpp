@@ -159,7 +159,7 @@ CATENA_FN constexpr int most_groups(const matvec_policy& p) { return warp_size /
 
 /// Results of one column or slot that meet in a block's shared memory, at most: those that its
 /// epilogue adds up or quantizes.
-inline constexpr int max_finished_rows = 128;
+inline constexpr int max_finished_rows = 256;
 
 // ---- matmul ----
 
@@ -300,8 +300,8 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
            round_up(warps * p.stages * barrier, 16);
 }
 
-/// Dynamic shared memory of a launch, in bytes. `used`: what of its epilogue the launch is asked
-/// for.
+/// Dynamic shared memory of a launch, in bytes. `finished`: how many results of each column or slot
+/// meet there.
 constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
     if (convolves(c.stages)) return 0;
     // Heads are turned there, where lanes find the other elements of their pairs.
@@ -311,24 +311,22 @@ constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_poli
 }
 constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set weights,
                                            std::int64_t k, std::int64_t columns,
-                                           epilogue_set used) {
+                                           std::int64_t finished) {
     const std::int64_t warps = p.threads / warp_size, barrier = 8;
     const int teams = warp_teams(p, static_cast<int>(warps));
     std::int64_t bytes = p.stages * (teams * stage_bytes(p, weights) + warps * barrier);
     if (p.activation == activation_source::shared)
         bytes += columns * shared_column_bytes(p.product, k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
-    if (used.has(epilogue_part::quantize) || used.has(epilogue_part::combine))
-        bytes += columns * max_finished_rows * 4;
-    return round_up(bytes, 16);
+    return round_up(bytes + columns * finished * 4, 16);
 }
 constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,
-                                    std::int64_t columns, epilogue_set used = {}) {
+                                    std::int64_t columns, std::int64_t finished = 0) {
     switch (p.kind()) {
         case skeleton::row:
             return row_shared_bytes(c.row(), p.row());
         case skeleton::matvec:
-            return matvec_shared_bytes(p.matvec(), c.product().weights, k, columns, used);
+            return matvec_shared_bytes(p.matvec(), c.product().weights, k, columns, finished);
         case skeleton::matmul:
             break;
     }

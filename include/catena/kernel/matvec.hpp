@@ -127,7 +127,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
             x, a, b, stream, own_columns, stages)
             .run();
     });
-    if (combines<P> && a.combined) add_slots(x, b);
+    if (combines<P> && a.combined) add_slots(x, a, b);
     if (!P.turns && member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
     reaches(x, phase::end);
 }

@@ -63,17 +63,6 @@ constexpr std::int64_t block_columns(const product_problem& p) {
     return p.expert ? slots_summed(p) : p.columns;
 }
 
-constexpr std::int64_t shared_bytes(const row& r, const row_problem&) {
-    return row_shared_bytes(r.computes.row(), r.policy.row());
-}
-constexpr std::int64_t shared_bytes(const row& r, const product_problem& p) {
-    return shared_bytes(r.computes, r.policy, p.k, block_columns(p), p.needs.epilogue);
-}
-
-constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
-    return p.visit([&](const auto& own) { return shared_bytes(r, own); });
-}
-
 /// Blocks of a row that an SM holds at once, each with `shared` bytes; 0: not even one.
 constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     int blocks = a.max_blocks_per_sm;
@@ -87,10 +76,6 @@ constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     if (placement_of(r.policy) == norm_placement::deferred)
         at_most(r.policy.min_blocks());  // each makes the whole norm: no more than are asked for
     return blocks;
-}
-template <class Problem>
-constexpr int blocks_per_sm(const row& r, const Problem& p, const arch& a) {
-    return blocks_per_sm(r, a, shared_bytes(r, p));
 }
 
 /// What the weight rows of a band are a multiple of, and how many they are at most.
@@ -295,25 +280,93 @@ constexpr launch_shape shape_with_bands(const row&, const row_problem&, const ar
     return {band, resident};
 }
 
+/// The longest of the allowed bands with which the busiest SM goes over an eighth more weight rows
+/// than with any other, or less: each block reads the columns.
+constexpr std::int64_t even_band(const row& r, const product_problem& p, const arch& a) {
+    const band_limits limits = band_limits_of(r.policy.matvec(), p);
+    const auto busiest = [&](std::int64_t band) {
+        const std::int64_t blocks = blocks_of(r, p, static_cast<std::int32_t>(band));
+        return quotient(blocks + a.sms - 1, a.sms) * band;
+    };
+    const std::int64_t units = quotient(limits.most, limits.unit);
+    const std::int64_t longest = units < 1 ? limits.most : units * limits.unit;
+    std::int64_t band = longest, least = busiest(longest);
+    for (std::int64_t other = limits.unit; other < longest; other += limits.unit)
+        if (busiest(other) < least) least = busiest(other);
+    while (band > limits.unit && busiest(band) > least + least / 8) band -= limits.unit;
+    return band;
+}
+
 /// Weight rows of a band with which the bands of all members together fill the GPU once, with so
-/// many blocks on an SM.
-constexpr std::int32_t filling_band(const row& r, const product_problem& p, const arch& a,
+/// many blocks on an SM; at least one unit, whatever is allowed.
+constexpr std::int64_t filling_rows(const row& r, const product_problem& p, const arch& a,
                                     int of_sm) {
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
     const std::int64_t blocks = std::int64_t{a.sms} * of_sm;
     const band_limits limits = band_limits_of(r.policy.matvec(), p);
-    const std::int64_t filling = quotient(rows + blocks - 1, blocks);
-    const std::int64_t units = quotient(filling + limits.unit - 1, limits.unit);
-    std::int64_t band = units < 1 ? limits.unit : units * limits.unit;
-    if (band > limits.most) band = limits.most;
+    std::int64_t band = round_up(quotient(rows + blocks - 1, blocks), limits.unit);
+    if (band < limits.unit) band = limits.unit;
     // A block more than there are SMs would begin when all others end, and there may be more bands
     // than rows fill, since the last one of a matrix may be short.
     const auto exceeds = [&] { return blocks_of(r, p, static_cast<std::int32_t>(band)) > blocks; };
     if (makes_norm_first(r.policy.matvec(), p))
         while (band + limits.unit <= limits.most && band < rows && exceeds()) band += limits.unit;
-    return static_cast<std::int32_t>(band);
+    return band;
+}
+
+/// The same, or as even as bands that are allowed can be.
+constexpr std::int32_t filling_band(const row& r, const product_problem& p, const arch& a,
+                                    int of_sm) {
+    const std::int64_t band = filling_rows(r, p, a, of_sm);
+    const bool allowed = band <= band_limits_of(r.policy.matvec(), p).most;
+    return static_cast<std::int32_t>(allowed ? band : even_band(r, p, a));
+}
+
+/// Results of each column or slot that meet in a block's shared memory, with bands of so many
+/// weight rows.
+constexpr std::int64_t finished_results(const product_problem& p, std::int64_t band) {
+    std::int64_t most = 0;
+    for (int i = 0; i < p.member_count; ++i) {
+        const problem_member& m = p.member[i];
+        if (!combined(p) && !m.epilogue.has(epilogue_part::quantize)) continue;
+        if (const std::int64_t own = band / weight_rows(m); own > most) most = own;
+    }
+    return most;
+}
+
+/// Dynamic shared memory of a block with bands of so many weight rows.
+constexpr std::int64_t shared_bytes(const row& r, const row_problem&, std::int64_t) {
+    return row_shared_bytes(r.computes.row(), r.policy.row());
+}
+constexpr std::int64_t shared_bytes(const row& r, const product_problem& p, std::int64_t band) {
+    return shared_bytes(r.computes, r.policy, p.k, block_columns(p), finished_results(p, band));
+}
+
+/// The longest band that a launch may have, where results meet; else 0. How many blocks an SM holds
+/// goes by it: bands go by that number, and are longest where it is one.
+constexpr std::int64_t longest_band(const row&, const row_problem&, const arch&) { return 0; }
+constexpr std::int64_t longest_band(const row& r, const product_problem& p, const arch& a) {
+    const bool meet = combined(p) || p.needs.epilogue.has(epilogue_part::quantize);
+    if (r.computes.kind() == skeleton::matmul || !meet) return 0;
+    const std::int64_t band = filling_rows(r, p, a, 1);
+    const std::int64_t most = band_limits_of(r.policy.matvec(), p).most;
+    return band < most ? band : most;
+}
+
+/// The most that a block may take.
+template <class Problem>
+constexpr std::int64_t shared_bytes(const row& r, const Problem& p, const arch& a) {
+    return shared_bytes(r, p, longest_band(r, p, a));
+}
+constexpr std::int64_t shared_bytes(const row& r, const problem& asked, const arch& a) {
+    return asked.visit([&](const auto& p) { return shared_bytes(r, p, a); });
+}
+
+template <class Problem>
+constexpr int blocks_per_sm(const row& r, const Problem& p, const arch& a) {
+    return blocks_per_sm(r, a, shared_bytes(r, p, a));
 }
 
 /// Weight rows that the busiest SM goes over, and groups of rows that its busiest warp goes over
@@ -375,22 +428,21 @@ inline launch_config config_of(const row& r, const row_problem& p, const arch& a
     launch_config out;
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p));
     out.threads = static_cast<std::uint32_t>(r.policy.threads());
-    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p));
+    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p, 0));
     out.dependent = a.dependent_launch;
     return out;
 }
 inline launch_config config_of(const row& r, const product_problem& p, const arch& a,
                                const launch_shape& shape) {
-    policy wide = r.policy;
-    if (shape.share.width > 1) wide.matvec().threads *= shape.share.width;
+    row wide = r;
+    if (shape.share.width > 1) wide.policy.matvec().threads *= shape.share.width;
     launch_config out;
     out.cluster = static_cast<std::uint32_t>(shape.share.cluster);
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, shape.band)) * out.cluster;
     const bool writes_norm = p.needs.kind == skeleton::matvec && !p.needs.emits.empty();
     if (writes_norm || routes(p)) ++out.blocks;
-    out.threads = static_cast<std::uint32_t>(wide.threads());
-    out.shared_bytes = static_cast<std::uint32_t>(
-        shared_bytes(r.computes, wide, p.k, block_columns(p), p.needs.epilogue));
+    out.threads = static_cast<std::uint32_t>(wide.policy.threads());
+    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(wide, p, shape.band));
     out.dependent = a.dependent_launch;
     return out;
 }

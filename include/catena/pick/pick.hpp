@@ -103,7 +103,7 @@ void each_contender(const Problem& p, const row_index& index, const arch& a, boo
         c.barred = index.fits_arch(i);
         if (c.barred.why == limit::none) c.barred = fits_shape(r, p);
         std::int64_t shared = 0;
-        if (c.barred.why == limit::none) c.barred = fits_memory(shared = shared_bytes(r, p), a);
+        if (c.barred.why == limit::none) c.barred = fits_memory(shared = shared_bytes(r, p, a), a);
         c.barred.row = i;
         if (c.barred.why != limit::none) return c;
         c.median_us = medians.median_us(i);

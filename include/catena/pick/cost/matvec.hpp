@@ -30,13 +30,13 @@ constexpr double filled_rows(const product_problem& p, int member, std::int32_t 
 
 /// Blocks of the next launch that find room beside those of this one, for each block of this one.
 /// Ids exist only after the wait, so no block fetches experts ahead.
-constexpr double overlap_of(const row& r, const product_problem& p, const arch& a, double blocks,
-                            int width, bool in_turns) {
+constexpr double overlap_of(const row& r, const product_problem& p, const arch& a,
+                            std::int32_t band, double blocks, int width, bool in_turns) {
     if (!a.dependent_launch || in_turns || p.expert) return 0;
     row any = r;  // the limit of blocks that make a norm is one of a launch, not of an SM
     any.policy.matvec().placement = norm_placement::producer;
     const double room =
-        static_cast<double>(a.sms) * (blocks_per_sm(any, a, shared_bytes(r, p)) / width);
+        static_cast<double>(a.sms) * (blocks_per_sm(any, a, shared_bytes(r, p, band)) / width);
     const double free = (room - blocks) / blocks;
     return free < 0 ? 0 : free > 1 ? 1 : free;
 }
@@ -64,7 +64,7 @@ constexpr matvec_share share_of_matvec(const row& r, const product_problem& p, c
     out.turns = units(static_cast<double>(p.k), static_cast<double>(stage_values(n)));
     const double stages = out.groups * out.turns;
     out.ahead = n.stages - 1 < stages ? (n.stages - 1) / stages : 1;
-    out.overlap = overlap_of(r, p, a, out.blocks, share.width, waves > 1);
+    out.overlap = overlap_of(r, p, a, shape.band, out.blocks, share.width, waves > 1);
     return out;
 }
 

@@ -314,24 +314,23 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     if (rules.broken) return rules.broken;
     rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
                "is written for several columns", a.columns, "the norm");
-    epilogue_set used;
-    if (a.combined) used = used | epilogue_part::combine;
+    bool meet = false;
     for (std::int32_t i = 0; i < a.members; ++i) {
         const matvec_member& m = a.member[i];
         const std::int64_t own = band_results(a, m);
         limit_member(rules, a, m, 8);
         rules.must(!a.combined || m.experts > 0, "are added up in a matrix of all tokens", i,
                    "slots");
-        if (a.combined) rules.at_most(own, max_finished_rows, "added-up results of a band");
+        if (a.combined) rules.at_most(own, a.finished, "added-up results of a band");
         rules.multiple(own, rules.cluster(), "results of a band");
         rules.must(m.up == nullptr || p.rows % 2 == 0, "are nothing that its row can do", p.rows,
                    "two matrices");
         if (m.up != nullptr) rules.multiple(a.band_rows, 2, "rows of a band");
+        meet = meet || a.combined || quantizes_blocks(m);
         if (!quantizes_blocks(m)) continue;
-        used = used | epilogue_part::quantize;
         rules.multiple(m.rows, scaled_together, "results");
         rules.multiple(own, scaled_together, "results of a band");
-        rules.at_most(own, max_finished_rows, "quantized results of a band");
+        rules.at_most(own, a.finished, "quantized results of a band");
     }
     const std::int64_t width = std::max<std::int64_t>(rules.width(p.threads), 1);
     matvec_policy wide = p;
@@ -339,7 +338,7 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     const std::int64_t columns = a.combined ? a.slots : experts ? 1 : a.columns;
     const int widest = makes ? 1 : std::max(p.min_blocks, 1);
     rules.block(p.threads, widest,
-                matvec_shared_bytes(wide, r.computes.product().weights, a.k, columns, used),
+                matvec_shared_bytes(wide, r.computes.product().weights, a.k, columns, meet ? a.finished : 0),
                 p.cluster);
     rules.must((rules.cluster() & (rules.cluster() - 1)) == 0, "is no power of two",
                rules.cluster(), "its cluster");
