@@ -280,3 +280,28 @@ TEST_CASE("what tensor cores do not multiply is absent from the columns of a mat
     CHECK(absence_of(format::fp8_e4m3, max_matvec_columns, before) == nullptr);
     CHECK(absence_of(format::fp8_e4m3, min_matmul_columns, *arch_named("sm_89")) == nullptr);
 }
+
+TEST_CASE("a matmul takes few columns of quantized weights that are no experts", "[constraints]") {
+    const row tiles = row_of(
+        product_computation{.kind = skeleton::matmul,
+                            .activation = format::q8_1_mmq_ds4,
+                            .weights = q4 | format::f32},
+        matmul_policy{.threads = 128, .rows = 32, .columns = 32, .piece = 256, .stages = 2});
+    product_problem p = matvec_problem(4096, {{format::q4_K, 4096}}, 2);
+    p.needs.kind = skeleton::matmul;
+    p.needs.activation = format::q8_1_mmq_ds4;
+    const auto least = [&](const product_problem& asked) {
+        const rejection no = constraint(tiles, asked, toy_arch);
+        return no.why == limit::few_columns ? no.need : 0;
+    };
+    CHECK(least(p) == 0);
+    p.columns = 1;
+    CHECK(least(p) == 2);
+    p.columns = 8;
+    p.member[0].experts = 16, p.expert = true, p.tokens = 8;
+    CHECK(least(p) == 9);
+    p = matvec_problem(4096, {{format::f32, 4096}}, 8);
+    p.needs.kind = skeleton::matmul;
+    p.needs.activation = format::q8_1_mmq_ds4;
+    CHECK(least(p) == 9);
+}

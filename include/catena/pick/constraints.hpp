@@ -145,8 +145,9 @@ constexpr rejection matmul_fits(const matmul_policy& n, const product_problem& p
         if (m.rows % result != 0) return no(limit::requantized, m.rows, result);
         if (tile % result != 0) return no(limit::requantized, tile, result);
     }
-    const std::int64_t columns = tokens_of(p);
-    if (columns < min_matmul_columns) return no(limit::few_columns, columns, min_matmul_columns);
+    const bool tiled = !p.expert && !has_float_weights(p.needs.weights);
+    const std::int64_t columns = tokens_of(p), least = tiled ? min_tiled_columns : min_matmul_columns;
+    if (columns < least) return no(limit::few_columns, columns, least);
     const int aligned = n.copy == copy_method::plain ? 2 : 16;
     if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
     return {};
@@ -174,7 +175,7 @@ constexpr rejection constraint(const row& r, const problem& asked, const arch& a
         if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
         if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
         if (const rejection no = detail::fits_shape(r, p); no.why != limit::none) return no;
-        return detail::fits_memory(shared_bytes(r, p), a);
+        return detail::fits_memory(shared_bytes(r, p, a), a);
     });
 }
 

@@ -60,18 +60,26 @@ class choices {
             lone_launch best;
             const auto ask = [&](skeleton kind, format layout) {
                 if (!layouts.has(layout)) return;
-                const lone_launch way{
-                    kind, layout,
-                    served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick), -1};
+                const product_problem p = lone_problem(node, kind, layout);
+                const bool tiles =
+                    kind == skeleton::matmul && tokens_of(p) < min_matmul_columns;
+                // The bits of a matmul are not those of a matvec of other columns.
+                if (tiles && same_bits()) return;
+                const lone_launch way{kind, layout, served(p, known_.rows, known_.asked.pick), -1};
                 const auto takes = [&](const lone_launch& l) {
                     return time(lone_problem(node, l.kind, l.layout));
+                };
+                // A matmul may need a launch more, which writes its layout: few columns must be
+                // surely quicker.
+                const auto quicker = [&] {
+                    const auto [us, now_us] = comparable(takes(way), takes(best));
+                    return (tiles ? detail::sure_gain : 1) * us < now_us;
                 };
                 const auto better = [&] {
                     const limit now = best.nearest.why, then = way.nearest.why;
                     if (best.layout == format::unknown) return true;
                     if (now == limit::none)  // the quicker may be another one for other columns
-                        return then == limit::none && !same_bits() &&
-                               shorter(takes(way), takes(best));
+                        return then == limit::none && !same_bits() && quicker();
                     return then == limit::none || then >= now;  // the later limit is the closer
                 };
                 if (better()) best = way;
