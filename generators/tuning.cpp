@@ -5,7 +5,9 @@
 #include "policies.hpp"
 #include "simplicity.hpp"
 #include "text_file.hpp"
+#include "timed_shape.hpp"
 
+#include "catena/pick/cost.hpp"
 #include "catena/pick/measured.hpp"
 
 #include <algorithm>
@@ -26,6 +28,10 @@ json candidate_json(const tuned_candidate& c, const computation& computes, const
                         {"resident", c.shape.resident},
                         {"cluster", c.shape.share.cluster},
                         {"width", c.shape.share.width}};
+    for (const warp_code& w : c.code.of)
+        if (w != warp_code{})
+            out["code"].push_back({w.stage_issues, w.stage_cycles, w.result_issues, w.result_cycles,
+                                   w.product_issues, w.product_cycles});
     out["predicted_us"] = c.predicted_us;
     if (c.samples > 0) {
         out["samples"] = c.samples;
@@ -69,6 +75,22 @@ int count(const json& j, const char* field) {
     }
 }
 
+/// What a warp issued, for each format of a kernel.
+warp_codes code_of(const json& j) {
+    const auto lists = j.get<std::vector<std::vector<int>>>();
+    warp_codes out;
+    if (lists.size() > std::size(out.of))
+        throw std::runtime_error("field 'code': expected at most two lists");
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        const std::vector<int>& n = lists[i];
+        if (n.size() != 6 || *std::min_element(n.begin(), n.end()) < 0)
+            throw std::runtime_error("field 'code': expected lists of six counts, found " +
+                                     j.dump());
+        out.of[i] = {n[0], n[1], n[2], n[3], n[4], n[5]};
+    }
+    return out;
+}
+
 tuned_candidate candidate_of(const json& j, skeleton kind) {
     tuned_candidate out;
     out.policy = policy_of_json(kind, j.at("policy"));
@@ -79,6 +101,7 @@ tuned_candidate candidate_of(const json& j, skeleton kind) {
                      count(shape, "resident"),
                      {.cluster = count(shape, "cluster"), .width = count(shape, "width")}};
     }
+    if (j.contains("code")) out.code = code_of(j["code"]);
     out.predicted_us = number(j, "predicted_us", false);
     out.is = fields::enumerator<verdict>(j.at("verdict"), verdict_count);
     out.why = j.value("why", "");
@@ -104,6 +127,21 @@ tuned_problem problem_of(const json& j) {
     out.candidates = each(j.at("candidates"), "candidate",
                           [&](const json& one) { return candidate_of(one, out.computes.kind()); });
     return out;
+}
+
+/// How many times as long the cost model has today's launch of the row `now` as the one that was
+/// timed, in the tuner's chain of copies, whose columns are cold. What the record does not say of
+/// that one is as it is now.
+double changed_since(const tuned_candidate& c, const row& now, const problem& what, const arch& a) {
+    const bool first = c.shape.resident < 1;  // of the record that has no shapes
+    row then = now;
+    then.registers = c.registers;
+    if (c.code != warp_codes{}) then.code = c.code;
+    const launch_shape today = shape_of_launch(now, what, a, blocks_per_sm(now, what, a));
+    const launch_shape timed = first ? timed_shape(then, what, a) : c.shape;
+    if (today.resident < 1 || timed.resident < 1) return 1;
+    const cost_constants by = with_cold_columns(first ? as_recorded() : cost_constants{});
+    return predicted_us(now, what, a, today) / predicted_us(then, what, a, timed, by);
 }
 
 bool unbeaten(const tuned_candidate& c) { return c.is == verdict::chosen || c.is == verdict::tied; }
@@ -272,14 +310,31 @@ std::vector<measurement> medians_of(const instance_set& set, const tunings& all)
     std::vector<measurement> out;
     const auto own = all.find(set.target->name);
     if (own == all.end()) return out;
-    for (const tuned_problem& p : own->second->problems)
+    struct timed {
+        std::int32_t row;
+        const tuned_candidate* by;
+    };
+    for (const tuned_problem& p : own->second->problems) {
+        std::vector<timed> rows;
         for (const tuned_candidate& c : p.candidates) {
             if (!p.decided || c.samples == 0 || c.is == verdict::failed) continue;
             for (std::size_t i = 0; i < set.rows.size(); ++i)
                 if (set.rows[i].computes == p.computes && set.rows[i].policy == c.policy)
-                    out.push_back({problem_key(p.what), static_cast<std::int32_t>(i),
-                                   static_cast<float>(c.median_us), static_cast<float>(c.spread)});
+                    rows.push_back({static_cast<std::int32_t>(i), &c});
         }
+        if (rows.empty()) continue;
+        // All change by as much as the fastest, since nobody has raced them again.
+        const timed& first = *std::min_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
+            return a.by->median_us < b.by->median_us;
+        });
+        const double factor = p.what.kind() != skeleton::matvec
+                                  ? 1
+                                  : changed_since(*first.by, set.rows[static_cast<std::size_t>(first.row)],
+                                                  p.what, *set.target);
+        for (const timed& t : rows)
+            out.push_back({problem_key(p.what), t.row, static_cast<float>(factor * t.by->median_us),
+                           static_cast<float>(t.by->spread)});
+    }
     std::stable_sort(out.begin(), out.end(),
                      [](const auto& a, const auto& b) { return a.problem < b.problem; });
     return out;

@@ -40,6 +40,7 @@ struct tuned_candidate {
     catena::policy policy;
     int registers = 0;
     launch_shape shape = {};  ///< as it was timed; no resident blocks: nobody wrote it down
+    warp_codes code = {};     ///< of the kernel that was timed; none: nobody wrote it down
     double predicted_us = 0;
     verdict is = verdict::open;
     std::string why;  ///< of a failed one

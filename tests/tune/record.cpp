@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -101,6 +102,7 @@ const row* row_with(const std::vector<row>& rows, const policy& p) {
 TEST_CASE("A record that is written and read again is the same", "[tune]") {
     tuning t = record_of({decided(
         4096, 3, {candidate(lean, verdict::chosen, 5), candidate(rich, verdict::failed, 0)})});
+    t.problems[0].candidates[0].code = {{{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}}};
     t.problems.push_back(t.problems.front());
     tuned_problem& open = t.problems.back();
     open.what.product().expert = true;
@@ -119,6 +121,7 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
         CHECK(again.problems[i].computes == t.problems[i].computes);
         CHECK(again.problems[i].candidates[0].policy == t.problems[i].candidates[0].policy);
         CHECK(again.problems[i].candidates[0].us == t.problems[i].candidates[0].us);
+        CHECK(again.problems[i].candidates[0].code == t.problems[i].candidates[0].code);
     }
     CHECK(again.on.driver == "580");
     CHECK(again.on.memory_mhz == 2619);
@@ -406,4 +409,51 @@ TEST_CASE("An engine's record of another arch, of a simulation or of no arch is 
     t.on.gpu = "simulated H100";
     CHECK_THAT(folder.refusal("sm_90.json", t),
                Catch::Contains("sm_90.json is of a simulated H100: tune without --simulate"));
+}
+
+TEST_CASE("Medians of a race are carried over to what has changed since, in the same order",
+          "[tune]") {
+    const warp_codes counted = {{{500, 1500, 150, 700, 400, 1000}}};
+    instance_set set = {.target = &sm_90, .rows = {}, .medians = {}, .engine = {}};
+    for (const matvec_policy& p : {lean, rich})
+        set.rows.push_back({.computes = q4_K_matvec,
+                            .policy = p,
+                            .order = order_of(p),
+                            .registers = 40,
+                            .code = counted,
+                            .evidence = {}});
+    tuned_problem race = decided(
+        4096, 1, {candidate(lean, verdict::slower, 6), candidate(rich, verdict::chosen, 5)});
+    const auto medians = [&] { return medians_of(set, only(record_of({race}))); };
+    for (std::size_t i = 0; i < 2; ++i) {
+        const row& r = set.rows[i];
+        race.candidates[i].code = counted;
+        race.candidates[i].shape =
+            shape_of_launch(r, race.what, sm_90, blocks_per_sm(r, race.what, sm_90));
+    }
+    REQUIRE(medians().size() == 2);
+    CHECK(medians()[0].median_us == 6);
+    CHECK(medians()[1].median_us == 5);
+
+    race.candidates[1].code.of[0].stage_issues *= 4;  // of the fastest, which is 5 us no longer
+    const float quicker = medians()[1].median_us;
+    CHECK(quicker < 5);
+    CHECK(std::abs(medians()[0].median_us - 6 * quicker / 5) < 1e-4F);
+    race.candidates[1].code = {};  // as it is now
+    CHECK(medians()[1].median_us == 5);
+    race.candidates[1].shape.band *= 4;  // a quarter of the blocks
+    CHECK(medians()[1].median_us < 5);
+}
+
+TEST_CASE("A record that has other counts than a kernel's is refused", "[tune]") {
+    tuning t = record_of({decided(4096, 1, {candidate(lean, verdict::chosen, 5)})});
+    t.problems[0].candidates[0].code = {{{1, 2, 3, 4, 5, 6}}};
+    const std::string text = tuning_text(t), counts = "[[1,2,3,4,5,6]]";
+    const auto with = [&](const char* other) {
+        std::string out = text;
+        return out.replace(out.find(counts), counts.size(), other);
+    };
+    CHECK_NOTHROW(parse_tuning(with("[[1,2,3,4,5,6],[1,2,3,4,5,6]]"), "t"));
+    for (const char* other : {"[[1,2,3,4,5]]", "[[1,2,3,4,5,-6]]", "[[],[],[]]", "7"})
+        CHECK_THROWS(parse_tuning(with(other), "t"));
 }

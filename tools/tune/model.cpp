@@ -153,7 +153,7 @@ model_check::model_check(const generator::tuning& t, const arch& a,
                                     .of_problem = static_cast<int>(i),
                                     .median_us = c.median_us};
             if (constraint(m.what, *m.asked, a).why != limit::none) continue;
-            m.shape = c.shape.resident > 0 ? c.shape : timed_shape(m.what, *m.asked, a);
+            m.shape = c.shape.resident > 0 ? c.shape : generator::timed_shape(m.what, *m.asked, a);
             if (m.shape.resident < 1) continue;
             m.what.code = code_like(m.what, recorded);  // a tuner's launches go by no counts
             candidates_.push_back(m);

@@ -35,8 +35,8 @@ row row_of(const tool::launch_record& record, const std::string& instance,
 
 double predicted(const row& r, const problem& p, const arch& a, const std::string& date,
                  double head_start_us) {
-    const launch_shape shape = date <= last_date_without_shapes
-                                   ? timed_shape(r, p, a)
+    const launch_shape shape = date <= generator::last_date_without_shapes
+                                   ? generator::timed_shape(r, p, a)
                                    : shape_of_launch(r, p, a, blocks_per_sm(r, p, a));
     return predicted_us(r, p, a, shape, as_recorded(), head_start_us);
 }

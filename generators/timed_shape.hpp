@@ -1,14 +1,14 @@
 // The shape of the launches that the records of 2026-11-26 timed, which do not say it. Launches
 // have other shapes since: a block has the warps of several also where there are more bands than
-// SMs, bands have fewer rows than a block's warps take where that fills more SMs, and quantized
-// results come in bands for one block on an SM where several leave its warps idle.
+// SMs, bands have fewer rows than a block's warps take where that fills more SMs, quantized results
+// come in bands for one block on an SM where several leave its warps idle, and these are longer.
 #pragma once
 
 #include "catena/pick/config.hpp"
 
 #include <algorithm>
 
-namespace catena::tune {
+namespace catena::generator {
 
 inline constexpr const char* last_date_without_shapes = "2026-11-26";
 
@@ -23,7 +23,7 @@ inline std::int32_t timed_band(const row& r, const product_problem& p, const arc
         rows += times_of(p, m) * m.rows * weight_rows(m);
         if (!m.epilogue.has(epilogue_part::quantize)) continue;
         unit = round_up(unit, info(format::q8_1).block_elements * weight_rows(m));
-        most = std::min<std::int64_t>(most, max_finished_rows * weight_rows(m));
+        most = std::min<std::int64_t>(most, std::int64_t{128} * weight_rows(m));
     }
     const bool alone = resident < 1 || combined(p) || one_block_keeps_up(r, a);
     const std::int64_t blocks = std::int64_t{a.sms} * (alone ? 1 : resident);
@@ -53,4 +53,4 @@ inline launch_shape timed_shape(const row& r, const problem& p, const arch& a) {
     return {band, resident, timed_share(r, what, a, band, resident)};
 }
 
-}  // namespace catena::tune
+}  // namespace catena::generator
