@@ -190,7 +190,8 @@ bool fits_sm(const arch& target, const product_computation& computes, const matv
 /// a token's rows.
 matvec_policy one_token_of(const arch& target, const product_computation& computes) {
     matvec_policy p = one_token;
-    const std::int64_t block = shared_bytes(computes, p, p.piece, usual_slots, usual_results(computes));
+    const std::int64_t block =
+        shared_bytes(computes, p, p.piece, usual_slots, usual_results(computes));
     if (p.min_blocks * shared_allocated(block, target) > target.shared_per_sm) p.stages = 1;
     return p;
 }

@@ -12,6 +12,9 @@ namespace catena::generator {
 
 inline constexpr const char* last_date_without_shapes = "2026-11-26";
 
+/// Results of a column that met in a block, at most, for which each block had room.
+inline constexpr std::int64_t most_timed_results = 128;
+
 /// Weight rows of a band: all warps of a block have rows, and all blocks fill the GPU once.
 inline std::int32_t timed_band(const row& r, const product_problem& p, const arch& a,
                                int resident) {
@@ -23,7 +26,7 @@ inline std::int32_t timed_band(const row& r, const product_problem& p, const arc
         rows += times_of(p, m) * m.rows * weight_rows(m);
         if (!m.epilogue.has(epilogue_part::quantize)) continue;
         unit = round_up(unit, info(format::q8_1).block_elements * weight_rows(m));
-        most = std::min<std::int64_t>(most, std::int64_t{128} * weight_rows(m));
+        most = std::min<std::int64_t>(most, most_timed_results * weight_rows(m));
     }
     const bool alone = resident < 1 || combined(p) || one_block_keeps_up(r, a);
     const std::int64_t blocks = std::int64_t{a.sms} * (alone ? 1 : resident);
@@ -46,9 +49,11 @@ inline band_share timed_share(const row& r, const product_problem& p, const arch
 }
 
 inline launch_shape timed_shape(const row& r, const problem& p, const arch& a) {
-    const int resident = blocks_per_sm(r, p, a);
-    if (p.kind() != skeleton::matvec) return shape_of_launch(r, p, a, resident);
+    if (p.kind() != skeleton::matvec) return shape_of_launch(r, p, a, blocks_per_sm(r, p, a));
     const product_problem& what = p.product();
+    const std::int64_t results = results_meet(what) ? most_timed_results : 0;
+    const int resident = blocks_per_sm(
+        r, a, shared_bytes(r.computes, r.policy, what.k, block_columns(what), results));
     const std::int32_t band = timed_band(r, what, a, resident);
     return {band, resident, timed_share(r, what, a, band, resident)};
 }

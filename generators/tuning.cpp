@@ -135,13 +135,14 @@ tuned_problem problem_of(const json& j) {
 double changed_since(const tuned_candidate& c, const row& now, const problem& what, const arch& a) {
     const bool first = c.shape.resident < 1;  // of the record that has no shapes
     row then = now;
-    then.registers = c.registers;
+    if (c.registers > 0) then.registers = c.registers;
     if (c.code != warp_codes{}) then.code = c.code;
     const launch_shape today = shape_of_launch(now, what, a, blocks_per_sm(now, what, a));
     const launch_shape timed = first ? timed_shape(then, what, a) : c.shape;
     if (today.resident < 1 || timed.resident < 1) return 1;
     const cost_constants by = with_cold_columns(first ? as_recorded() : cost_constants{});
-    return predicted_us(now, what, a, today) / predicted_us(then, what, a, timed, by);
+    return predicted_us(now, what, a, today, with_cold_columns()) /
+           predicted_us(then, what, a, timed, by);
 }
 
 bool unbeaten(const tuned_candidate& c) { return c.is == verdict::chosen || c.is == verdict::tied; }
@@ -327,10 +328,11 @@ std::vector<measurement> medians_of(const instance_set& set, const tunings& all)
         const timed& first = *std::min_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
             return a.by->median_us < b.by->median_us;
         });
-        const double factor = p.what.kind() != skeleton::matvec
-                                  ? 1
-                                  : changed_since(*first.by, set.rows[static_cast<std::size_t>(first.row)],
-                                                  p.what, *set.target);
+        const double factor =
+            p.what.kind() != skeleton::matvec
+                ? 1
+                : changed_since(*first.by, set.rows[static_cast<std::size_t>(first.row)], p.what,
+                                *set.target);
         for (const timed& t : rows)
             out.push_back({problem_key(p.what), t.row, static_cast<float>(factor * t.by->median_us),
                            static_cast<float>(t.by->spread)});

@@ -282,11 +282,11 @@ TEST_CASE("what tensor cores do not multiply is absent from the columns of a mat
 }
 
 TEST_CASE("a matmul takes few columns of quantized weights that are no experts", "[constraints]") {
-    const row tiles = row_of(
-        product_computation{.kind = skeleton::matmul,
-                            .activation = format::q8_1_mmq_ds4,
-                            .weights = q4 | format::f32},
-        matmul_policy{.threads = 128, .rows = 32, .columns = 32, .piece = 256, .stages = 2});
+    const row tiles =
+        row_of(product_computation{.kind = skeleton::matmul,
+                                   .activation = format::q8_1_mmq_ds4,
+                                   .weights = q4 | format::f32},
+               matmul_policy{.threads = 128, .rows = 32, .columns = 32, .piece = 256, .stages = 2});
     product_problem p = matvec_problem(4096, {{format::q4_K, 4096}}, 2);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = format::q8_1_mmq_ds4;

@@ -351,7 +351,8 @@ TEST_CASE("code of an older set keeps to the limits of the GPU it runs on", "[de
     const product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 28672}});
     REQUIRE(pick(p, t).row == 0);
     arch small = t.limits();
-    small.shared_per_block = small.shared_per_sm = static_cast<int>(shared_bytes(rows[0], p, small)) - 1;
+    small.shared_per_block = small.shared_per_sm =
+        static_cast<int>(shared_bytes(rows[0], p, small)) - 1;
     t.device = small;
     CHECK(pick(p, t).row == 1);
     CHECK(why_not(choose(p, t), 0) == limit::shared_memory);

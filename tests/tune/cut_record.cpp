@@ -160,11 +160,11 @@ TEST_CASE("A record of a part of the problems makes no plan of a given graph wor
             INFO(s.launch_at << ": " << row_name(p.rows(), s.row));
             CHECK((timed || steps_before.count(launched_as(p, s)) == 1));
         }
-        CHECK(p.counters().steps <= before.counters().steps);
         CHECK(p.counters().served >= before.counters().served);
         CHECK(p.counters().plain_rows <= before.counters().plain_rows);
         const auto [us, us_before] = times_of(p, before, medians);
         CHECK(us <= us_before * (1 + 1e-9));
+        CHECK((p.counters().steps <= before.counters().steps || us < us_before));
     }
     CHECK(measured > 0);
 }

@@ -30,8 +30,8 @@ struct matvec_band {
                      ///< of the slot that has the lane's number
     int expert = 0;  ///< matrix, as picked, of the slot whose results are finished
     real weight{0};  ///< combined: weight of the lane's slot
-    float* finished = nullptr;  ///< [columns or slots][matvec_args::finished], shared: results of the
-                                ///< block that are added up or quantized later
+    float* finished = nullptr;  ///< [columns or slots][matvec_args::finished], shared: results of
+                                ///< the block that are added up or quantized later
     const head_member* head = nullptr;  ///< the policy turns: what the results are as heads
 };
 

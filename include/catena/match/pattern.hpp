@@ -15,8 +15,8 @@ inline constexpr format activation_layouts[] = {format::q8_1,         format::q8
 inline constexpr int layout_count = 6;
 
 /// With fewer columns (for experts: tokens) a matvec serves every reader of an activation, from one
-/// copy. A matmul of quantized weights that are no experts may be quicker from
-/// `min_tiled_columns` on: where columns are too long for shared memory.
+/// copy. A matmul of quantized weights that are no experts may be surely quicker from
+/// `min_tiled_columns` on, mostly where columns are too long for shared memory.
 inline constexpr std::int64_t min_matmul_columns = 9, min_tiled_columns = 2;
 
 constexpr int layout_number(format f) {

@@ -5,6 +5,7 @@
 #include "catena/arch/arch.hpp"
 #include "catena/exec/launch.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/pick/occupancy.hpp"
 #include "catena/pick/problem.hpp"
 #include "catena/pick/row.hpp"
 
@@ -12,46 +13,6 @@
 #include <iterator>
 
 namespace CATENA_NAMESPACE {
-
-/// Registers that a thread usually takes. For a tile they are a little more than one for each of
-/// its sums; for a tile of fp8 by warpgroups one for each sum, and those for the products of 64
-/// rows.
-constexpr int usual_registers(const row& r) {
-    if (r.computes.kind() != skeleton::matmul) return 64;
-    const matmul_policy& n = r.policy.matmul();
-    const int sums = n.rows * n.columns / warp_size;
-    return fp8_by_warpgroups(n, r.computes.product().weights) ? 62 + sums + n.columns / 2
-                                                              : 80 + sums * 5 / 4;
-}
-
-/// Registers that each thread of so many blocks can have.
-constexpr int registers_left(int threads, int blocks, const arch& a) {
-    const int warps = threads / warp_size * blocks;
-    const int of_quarter = (warps + sm_quarters - 1) / sm_quarters;
-    const int units = a.registers_per_sm / sm_quarters / of_quarter / register_unit;
-    const int left = units * register_unit / warp_size;
-    return left < a.max_registers_per_thread ? left : a.max_registers_per_thread;
-}
-
-/// Blocks for which an SM has the registers.
-constexpr int blocks_by_registers(int registers, int threads, const arch& a) {
-    const auto of_warp = static_cast<int>(round_up(registers * warp_size, register_unit));
-    return sm_quarters * (a.registers_per_sm / sm_quarters / of_warp) / (threads / warp_size);
-}
-
-/// Shared memory that a block takes, if it uses `bytes`.
-constexpr std::int64_t shared_allocated(std::int64_t bytes, const arch& a) {
-    return round_up(bytes + a.shared_reserved, a.shared_unit);
-}
-
-/// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that
-/// is less.
-constexpr int registers_of(const row& r, const arch& a) {
-    if (r.registers > 0) return r.registers;
-    const int usual = usual_registers(r);
-    const int bound = registers_left(r.policy.threads(), r.policy.min_blocks(), a);
-    return bound < usual ? bound : usual;
-}
 
 /// Slots of a token whose results a launch adds up.
 constexpr std::int64_t slots_summed(const product_problem& p) {
@@ -63,19 +24,9 @@ constexpr std::int64_t block_columns(const product_problem& p) {
     return p.expert ? slots_summed(p) : p.columns;
 }
 
-/// Blocks of a row that an SM holds at once, each with `shared` bytes; 0: not even one.
-constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
-    int blocks = a.max_blocks_per_sm;
-    const auto at_most = [&blocks](std::int64_t n) {
-        if (n < blocks) blocks = static_cast<int>(n);
-    };
-    at_most(a.max_threads_per_sm / r.policy.threads());
-    at_most(blocks_by_registers(registers_of(r, a), r.policy.threads(), a));
-    if (const std::int64_t taken = shared_allocated(shared, a); taken > 0)
-        at_most(quotient(a.shared_per_sm, taken));
-    if (placement_of(r.policy) == norm_placement::deferred)
-        at_most(r.policy.min_blocks());  // each makes the whole norm: no more than are asked for
-    return blocks;
+/// Do results meet in a block's shared memory, to be quantized or added up?
+constexpr bool results_meet(const product_problem& p) {
+    return combined(p) || p.needs.epilogue.has(epilogue_part::quantize);
 }
 
 /// What the weight rows of a band are a multiple of, and how many they are at most.
@@ -88,23 +39,37 @@ constexpr bool makes_norm_first(const matvec_policy& n, const product_problem& p
     return makes_norm(p) && n.placement == norm_placement::deferred;
 }
 
+/// Results of a column or slot that may meet in a block's shared memory: half of the most where
+/// room for the most would take a block from an SM.
+constexpr std::int64_t results_that_meet(const row& r, const product_problem& p, const arch& a) {
+    const auto blocks = [&](std::int64_t results) {
+        const std::int64_t columns = block_columns(p);
+        return blocks_per_sm(r, a, shared_bytes(r.computes, r.policy, p.k, columns, results));
+    };
+    const std::int64_t half = max_finished_rows / 2;
+    return blocks(max_finished_rows) < blocks(half) ? half : max_finished_rows;
+}
+
 /// Every warp of a block has rows, but where an SM has one block, which adds up slots or makes a
 /// norm: there a band may have fewer, so that no SM is idle. Results that are quantized come in
 /// whole blocks. These and those that are added up fit where they meet.
-constexpr band_limits band_limits_of(const matvec_policy& n, const product_problem& p) {
+constexpr band_limits band_limits_of(const row& r, const product_problem& p, const arch& a) {
+    const matvec_policy& n = r.policy.matvec();
     band_limits out;
     const bool alone = combined(p) || makes_norm_first(n, p);
     const int teams = alone ? 1 : warp_teams(n, n.threads / warp_size);
     if (teams * n.rows > 0) out.unit = std::int64_t{teams} * n.rows;
     if (n.turns)
         out.most = std::int64_t{most_groups(n)} * n.rows * warp_teams(n, n.threads / warp_size);
+    if (!results_meet(p)) return out;
+    const std::int64_t results = results_that_meet(r, p, a);
     const int block = info(format::q8_1).block_elements;
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const bool quantizes = m.epilogue.has(epilogue_part::quantize);
         if (!quantizes && !combined(p)) continue;
         if (quantizes) out.unit = round_up(out.unit, block * weight_rows(m));
-        const std::int64_t most = max_finished_rows * weight_rows(m);
+        const std::int64_t most = results * weight_rows(m);
         if (most < out.most) out.most = most;
     }
     return out;
@@ -280,10 +245,10 @@ constexpr launch_shape shape_with_bands(const row&, const row_problem&, const ar
     return {band, resident};
 }
 
-/// The longest of the allowed bands with which the busiest SM goes over an eighth more weight rows
-/// than with any other, or less: each block reads the columns.
-constexpr std::int64_t even_band(const row& r, const product_problem& p, const arch& a) {
-    const band_limits limits = band_limits_of(r.policy.matvec(), p);
+/// The longest band that is allowed with which the busiest SM has at most an eighth more weight
+/// rows than with the best one: each block reads the columns.
+constexpr std::int64_t even_band(const row& r, const product_problem& p, const arch& a,
+                                 const band_limits& limits) {
     const auto busiest = [&](std::int64_t band) {
         const std::int64_t blocks = blocks_of(r, p, static_cast<std::int32_t>(band));
         return quotient(blocks + a.sms - 1, a.sms) * band;
@@ -300,12 +265,11 @@ constexpr std::int64_t even_band(const row& r, const product_problem& p, const a
 /// Weight rows of a band with which the bands of all members together fill the GPU once, with so
 /// many blocks on an SM; at least one unit, whatever is allowed.
 constexpr std::int64_t filling_rows(const row& r, const product_problem& p, const arch& a,
-                                    int of_sm) {
+                                    const band_limits& limits, int of_sm) {
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
     const std::int64_t blocks = std::int64_t{a.sms} * of_sm;
-    const band_limits limits = band_limits_of(r.policy.matvec(), p);
     std::int64_t band = round_up(quotient(rows + blocks - 1, blocks), limits.unit);
     if (band < limits.unit) band = limits.unit;
     // A block more than there are SMs would begin when all others end, and there may be more bands
@@ -319,9 +283,10 @@ constexpr std::int64_t filling_rows(const row& r, const product_problem& p, cons
 /// The same, or as even as bands that are allowed can be.
 constexpr std::int32_t filling_band(const row& r, const product_problem& p, const arch& a,
                                     int of_sm) {
-    const std::int64_t band = filling_rows(r, p, a, of_sm);
-    const bool allowed = band <= band_limits_of(r.policy.matvec(), p).most;
-    return static_cast<std::int32_t>(allowed ? band : even_band(r, p, a));
+    const band_limits limits = band_limits_of(r, p, a);
+    const std::int64_t band = filling_rows(r, p, a, limits, of_sm);
+    const bool allowed = band <= limits.most;
+    return static_cast<std::int32_t>(allowed ? band : even_band(r, p, a, limits));
 }
 
 /// Results of each column or slot that meet in a block's shared memory, with bands of so many
@@ -344,15 +309,14 @@ constexpr std::int64_t shared_bytes(const row& r, const product_problem& p, std:
     return shared_bytes(r.computes, r.policy, p.k, block_columns(p), finished_results(p, band));
 }
 
-/// The longest band that a launch may have, where results meet; else 0. How many blocks an SM holds
-/// goes by it: bands go by that number, and are longest where it is one.
+/// No band is longer where results meet; else 0. How many blocks an SM holds goes by it: bands go
+/// by that number, and are longest where it is one.
 constexpr std::int64_t longest_band(const row&, const row_problem&, const arch&) { return 0; }
 constexpr std::int64_t longest_band(const row& r, const product_problem& p, const arch& a) {
-    const bool meet = combined(p) || p.needs.epilogue.has(epilogue_part::quantize);
-    if (r.computes.kind() == skeleton::matmul || !meet) return 0;
-    const std::int64_t band = filling_rows(r, p, a, 1);
-    const std::int64_t most = band_limits_of(r.policy.matvec(), p).most;
-    return band < most ? band : most;
+    if (r.computes.kind() == skeleton::matmul || !results_meet(p)) return 0;
+    const band_limits limits = band_limits_of(r, p, a);
+    const std::int64_t band = filling_rows(r, p, a, limits, 1);
+    return band < limits.most ? band : limits.most;
 }
 
 /// The most that a block may take.

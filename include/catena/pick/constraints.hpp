@@ -146,7 +146,8 @@ constexpr rejection matmul_fits(const matmul_policy& n, const product_problem& p
         if (tile % result != 0) return no(limit::requantized, tile, result);
     }
     const bool tiled = !p.expert && !has_float_weights(p.needs.weights);
-    const std::int64_t columns = tokens_of(p), least = tiled ? min_tiled_columns : min_matmul_columns;
+    const std::int64_t columns = tokens_of(p),
+                       least = tiled ? min_tiled_columns : min_matmul_columns;
     if (columns < least) return no(limit::few_columns, columns, least);
     const int aligned = n.copy == copy_method::plain ? 2 : 16;
     if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);

@@ -13,11 +13,11 @@ namespace CATENA_NAMESPACE {
 
 /// The columns (for experts: tokens) at which a problem is measured. A matvec is measured at its
 /// own number. A prompt may have any number, so a matmul is measured at the next power of two from
-/// 16 to 512, or at 512 if it has more.
+/// 8 to 512, or at 512 if it has more.
 constexpr std::int64_t measured_columns(const product_problem& p) {
     const std::int64_t columns = tokens_of(p);
     if (p.needs.kind != skeleton::matmul) return columns;
-    std::int64_t power = 16;
+    std::int64_t power = 8;
     while (power < columns && power < 512) power *= 2;
     return power;
 }

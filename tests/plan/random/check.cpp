@@ -143,6 +143,8 @@ class planned_run {
             }
             ++met_.steps;
             met_.heads += has_heads(stages_of(s.what));
+            met_.tiled += s.what.kind() == catena::skeleton::matmul &&
+                          s.what.product().columns < catena::min_matmul_columns;
             met_.convolved += convolves(stages_of(s.what));
             met_.turned += s.what.kind() != catena::skeleton::row &&
                            has_heads(s.what.product().needs.epilogue);

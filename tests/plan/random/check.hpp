@@ -32,6 +32,7 @@ struct tally {
     int scaled_joins = 0;  ///< with one of a norm and its residual
     int copies = 0;        ///< nodes that only copy, done by steps
     int quantizes = 0;     ///< launches that quantize what the engine made
+    int tiled = 0;         ///< matmuls of two to eight columns
     int given = 0;         ///< nodes left for the engine's speed
     int given_up = 0;      ///< plans that lacked an address
 };

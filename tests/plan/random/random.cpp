@@ -75,6 +75,13 @@ TEST_CASE(
     CHECK(met.quantizes > met.graphs / 4);
 }
 
+TEST_CASE("Plans that multiply few columns in tiles do, on random graphs, what the engine does",
+          "[random]") {
+    const tally met = check_seeds(tiles_table(), 1200);
+    if (met.graphs < 1000) return;
+    CHECK(met.tiled > met.graphs / 4);
+}
+
 TEST_CASE("Plans by an invented table do, on random graphs, what the engine does", "[random]") {
     const tally met = check_seeds(toy_table(), 1200);
     if (met.graphs < 1000) return;

@@ -83,6 +83,27 @@ table norm_inside_table() {
     return t;
 }
 
+table tiles_table() {
+    static const arch gpu = [] {
+        arch a = *arch_named("host");
+        a.compute_capability = 90;  // the cost model judges
+        return a;
+    }();
+    static const std::vector<row> all = [] {
+        std::vector<row> out(std::begin(rows), std::end(rows));
+        std::erase_if(out, [](const row& r) {
+            return r.computes.kind() == skeleton::matvec && r.policy.matvec().columns > 1 &&
+                   !has_float_weights(r.computes.product().weights);
+        });
+        return out;
+    }();
+    table t = shipped_table();
+    t.target = &gpu;
+    t.rows = all.data();
+    t.row_count = static_cast<int>(all.size());
+    return t;
+}
+
 void tuned_table::learn(const plan& p) {
     std::vector<std::uint64_t> of_chain(p.chains().size(), 0);
     for (const step& s : p.steps()) {

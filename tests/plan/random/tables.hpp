@@ -16,6 +16,10 @@ catena::table shipped_table();
 /// machine whose launches are so dear that this pays.
 catena::table norm_inside_table();
 
+/// The host set for a GPU, without the matvecs that multiply several columns of quantized weights:
+/// matmuls do.
+catena::table tiles_table();
+
 /// A table with invented medians for what plans asked of it: of rows, and of the engine's own
 /// kernels. It must not outlive the table that it was made of.
 class tuned_table {

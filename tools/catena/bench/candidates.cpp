@@ -126,7 +126,7 @@ double host_seconds(const bench_request& asked) {
     for (const int i : rows_of(asked)) {
         const policy& n = asked.rows.rows[i].policy;
         const bool matmul = asked.rows.rows[i].computes.kind() == skeleton::matmul;
-        if (matmul != (s.columns >= min_matmul_columns)) continue;
+        if (matmul ? s.columns < min_tiled_columns : s.columns >= min_matmul_columns) continue;
         const double columns = static_cast<double>(s.columns);
         const double products = matmul
                                     ? 3.0 * tile_rows(n.matmul()) * n.matmul().columns

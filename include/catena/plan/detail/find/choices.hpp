@@ -61,11 +61,17 @@ class choices {
             const auto ask = [&](skeleton kind, format layout) {
                 if (!layouts.has(layout)) return;
                 const product_problem p = lone_problem(node, kind, layout);
-                const bool tiles =
-                    kind == skeleton::matmul && tokens_of(p) < min_matmul_columns;
-                // The bits of a matmul are not those of a matvec of other columns.
-                if (tiles && same_bits()) return;
-                const lone_launch way{kind, layout, served(p, known_.rows, known_.asked.pick), -1};
+                const table& t = known_.rows.rows();
+                const bool tiles = kind == skeleton::matmul && tokens_of(p) < min_matmul_columns;
+                // The bits of a matmul are not those of a matvec of other columns, and the host has
+                // the rows of a GPU, not its speed.
+                const bool barred = tiles && (same_bits() || t.limits().compute_capability == 0);
+                const lone_launch way{kind, layout,
+                                      barred ? rejection{.why = limit::few_columns,
+                                                         .have = tokens_of(p),
+                                                         .need = min_matmul_columns}
+                                             : served(p, known_.rows, known_.asked.pick),
+                                      -1};
                 const auto takes = [&](const lone_launch& l) {
                     return time(lone_problem(node, l.kind, l.layout));
                 };

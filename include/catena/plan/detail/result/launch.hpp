@@ -110,8 +110,8 @@ class argument_reader {
             a.heads = made_.head_launches[static_cast<std::size_t>(head().heads)];
         a.slot_weights = head().slot_weights;
         a.band_rows = step_.band_rows;
-        a.finished = static_cast<std::int32_t>(
-            finished_results(step_.what.product(), step_.band_rows));
+        a.finished =
+            static_cast<std::int32_t>(finished_results(step_.what.product(), step_.band_rows));
         a.bands = head().bands;
         a.weights_early = true;  // weights alone become members
     }

@@ -332,13 +332,15 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
         rules.multiple(own, scaled_together, "results of a band");
         rules.at_most(own, a.finished, "quantized results of a band");
     }
+    if (meet) rules.at_most(a.finished, max_finished_rows, "results that meet in a block");
     const std::int64_t width = std::max<std::int64_t>(rules.width(p.threads), 1);
     matvec_policy wide = p;
     wide.threads *= static_cast<int>(std::min<std::int64_t>(width, 64));
     const std::int64_t columns = a.combined ? a.slots : experts ? 1 : a.columns;
     const int widest = makes ? 1 : std::max(p.min_blocks, 1);
     rules.block(p.threads, widest,
-                matvec_shared_bytes(wide, r.computes.product().weights, a.k, columns, meet ? a.finished : 0),
+                matvec_shared_bytes(wide, r.computes.product().weights, a.k, columns,
+                                    meet ? a.finished : 0),
                 p.cluster);
     rules.must((rules.cluster() & (rules.cluster() - 1)) == 0, "is no power of two",
                rules.cluster(), "its cluster");
