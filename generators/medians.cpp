@@ -1,5 +1,5 @@
-// The medians of a record for a table, carried over to kernels and launches that have changed
-// since.
+// The medians of a record for a table. They are carried over to kernels and launches that have
+// changed since the race.
 #include "timed_shape.hpp"
 #include "tuning.hpp"
 

@@ -58,10 +58,10 @@ class choices {
     const lone_launch& alone(std::int32_t node, format_set layouts) {
         return lone_.of({view_, view_.node(node), layouts}, [&] {
             lone_launch best;
+            const table& t = known_.rows.rows();
             const auto ask = [&](skeleton kind, format layout) {
                 if (!layouts.has(layout)) return;
                 const product_problem p = lone_problem(node, kind, layout);
-                const table& t = known_.rows.rows();
                 const bool tiles = kind == skeleton::matmul && tokens_of(p) < min_matmul_columns;
                 // The bits of a matmul are not those of a matvec of other columns, and the host has
                 // the rows of a GPU, not its speed.
@@ -94,7 +94,6 @@ class choices {
             ask(skeleton::matvec, format::q8_1);
             for (const format layout : matmul_layouts(weight_type(view_, node)))
                 ask(skeleton::matmul, layout);
-            const table& t = known_.rows.rows();
             if (best.nearest.why == limit::none && t.verdict_count > 0 && !same_bits())
                 best.verdict = verdict_on(t, lone_problem(node, best.kind, best.layout));
             return best;
