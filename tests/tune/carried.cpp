@@ -1,6 +1,5 @@
 // Medians of a record, carried over to kernels and launches that have changed since.
-#include "catena_catalogue.hpp"
-#include "policies.hpp"
+#include "raced.hpp"
 #include "tuning.hpp"
 
 #include "catena_test/catch.hpp"
@@ -8,7 +7,6 @@
 
 #include <cmath>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 using namespace catena;
@@ -17,30 +15,6 @@ using namespace catena_test;
 
 namespace {
 
-const arch& sm_90 = *arch_named("sm_90");
-
-product_computation matvec_of(format weights) {
-    for (const computation& c : computations_of(catena_catalogue()))
-        if (c.kind() == skeleton::matvec && c.product().weights == format_set::of(weights) &&
-            c.product().stages.empty())
-            return c.product();
-    throw std::runtime_error("the catalogue has no matvec of such weights");
-}
-
-constexpr matvec_policy lean = {.threads = 64,
-                                .rows = 1,
-                                .columns = 1,
-                                .piece = 1024,
-                                .stages = 2,
-                                .copy = copy_method::bulk,
-                                .activation = activation_source::shared};
-constexpr matvec_policy rich = {.threads = 128,
-                                .rows = 4,
-                                .columns = 2,
-                                .piece = 2048,
-                                .stages = 6,
-                                .copy = copy_method::bulk,
-                                .activation = activation_source::shared};
 constexpr matvec_policy of_floats = {
     .threads = 128, .rows = 2, .columns = 1, .piece = 256, .product = inner_product::fma};
 constexpr warp_codes counted = {{{500, 1500, 150, 700, 400, 1000}}};

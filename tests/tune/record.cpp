@@ -2,6 +2,7 @@
 #include "catena_catalogue.hpp"
 #include "fields.hpp"
 #include "policies.hpp"
+#include "raced.hpp"
 #include "render.hpp"
 #include "simplicity.hpp"
 #include "text_file.hpp"
@@ -25,29 +26,7 @@ using namespace catena_test;
 
 namespace {
 
-const arch& sm_90 = *arch_named("sm_90");
-
-const product_computation q4_K_matvec = [] {
-    for (const computation& c : computations_of(catena_catalogue()))
-        if (c.kind() == skeleton::matvec && c.product().weights == format_set::of(format::q4_K))
-            return c.product();
-    throw std::runtime_error("the catalogue has no matvec of q4_K");
-}();
-
-constexpr matvec_policy lean = {.threads = 64,
-                                .rows = 1,
-                                .columns = 1,
-                                .piece = 1024,
-                                .stages = 2,
-                                .copy = copy_method::bulk,
-                                .activation = activation_source::shared};
-constexpr matvec_policy rich = {.threads = 128,
-                                .rows = 4,
-                                .columns = 2,
-                                .piece = 2048,
-                                .stages = 6,
-                                .copy = copy_method::bulk,
-                                .activation = activation_source::shared};
+const product_computation q4_K_matvec = matvec_of(format::q4_K);
 
 tuned_candidate candidate(const policy& p, verdict is, double us) {
     const bool failed = is == verdict::failed;
