@@ -14,7 +14,7 @@ using namespace catena;
 
 inline const arch& sm_90 = *arch_named("sm_90");
 
-/// Of the catalogue, without a norm inside.
+/// The catalogue's matvec of such weights that makes no norm.
 inline product_computation matvec_of(format weights) {
     for (const computation& c : generator::computations_of(generator::catena_catalogue()))
         if (c.kind() == skeleton::matvec && c.product().weights == format_set::of(weights) &&
