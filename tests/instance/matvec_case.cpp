@@ -39,6 +39,10 @@ std::size_t quantized_bytes(format layout, std::int64_t rows) {
     return static_cast<std::size_t>(activation_row_bytes(layout, rows));
 }
 
+std::size_t squares_bytes(const member_shape& m, std::size_t columns) {
+    return static_cast<std::size_t>(m.rows / 32) * columns * sizeof(float);
+}
+
 /// Adds a member whose blocks take `band_rows` weight rows.
 void put_member(machine& on, std::span<const quantized_as> layouts, const matvec_case& c,
                 const member_shape& shape, const member_data& d, int band_rows, prepared& to) {
@@ -108,6 +112,12 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
             if (shape.layouts.empty() || shape.layouts.has(layout))
                 m.*operand =
                     on.blank(name(layout) + which, quantized_bytes(layout, shape.rows) * columns);
+    if (shape.begins) {
+        m.begun_weight = static_cast<const float*>(
+            on.put("weight of the next norm" + which, contents::weights, to_bytes(d.begun_weight)));
+        m.begun_squares =
+            static_cast<float*>(on.blank("squares" + which, squares_bytes(shape, columns)));
+    }
     m.first_band = to.bands;
     const int results = m.up != nullptr ? band_rows / 2 : band_rows;
     to.bands += (shape.rows + results - 1) / results;
@@ -148,6 +158,11 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         p.norm_f32 = static_cast<float*>(machine.blank("norm", 4 * static_cast<std::size_t>(c.k)));
     if (c.emits.has(format::q8_1))
         p.norm_q8_1 = machine.blank("quantized norm", quantized_bytes(format::q8_1, c.k));
+    if (c.ends) {
+        a.eps = norm_eps;
+        a.begun_squares = static_cast<const float*>(
+            machine.put("squares", contents::data, to_bytes(make_data(on, c).squares)));
+    }
     a.norm_f32 = p.norm_f32;
     a.norm_q8_1 = p.norm_q8_1;
     if (c.routed) {
@@ -247,6 +262,10 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
                 out[m].quantized[layout] = machine->read(
                     from.*operand, quantized_bytes(layout, from.rows) *
                                        static_cast<std::size_t>(c.columns_of(c.members[m])));
+        if (from.begun_squares != nullptr)
+            out[m].squares = machine->read(
+                from.begun_squares,
+                squares_bytes(c.members[m], static_cast<std::size_t>(c.columns_of(c.members[m]))));
     }
     if (c.heads) {
         const std::vector<bytes> caches = read_caches(*machine, *c.heads, p.heads);
@@ -294,24 +313,40 @@ std::vector<float> written_column(const matvec_output& out, const member_shape& 
     return values;
 }
 
-/// The requantized column follows the codec to the bit, padding included.
-void check_quantized(const matvec_output& out, const member_shape& m, int column) {
+/// The requantized column follows the codec to the bit, padding included. `begun_weight`: of the
+/// norm that begins; empty: none does.
+void check_quantized(const matvec_output& out, const member_shape& m, int column,
+                     const std::vector<float>& begun_weight = {}) {
     for (const auto& [layout, all] : out.quantized) {
         INFO(name(layout));
         auto padded = written_column(out, m, column);
+        for (std::size_t i = 0; i < begun_weight.size(); ++i) padded[i] *= begun_weight[i];
         padded.resize(static_cast<std::size_t>(stored_elements(layout, m.rows)));
         CHECK(quantized_row(out, layout, m, column) == encode_row(layout, padded));
     }
 }
 
+/// The squares of a column are sums of f32, all of them positive.
+void check_squares(const matvec_output& out, const member_shape& m, int column) {
+    const std::vector<double> wanted = squares_of(written_column(out, m, column));
+    const std::vector<float> all = from_bytes<float>(out.squares);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        INFO("squares of 32 rows from row " << 32 * i);
+        const double got{all[static_cast<std::size_t>(column) * wanted.size() + i]};
+        CHECK((std::isnan(wanted[i]) ? std::isnan(got)
+                                     : std::abs(got - wanted[i]) <= 1e-6 * wanted[i] + 1e-37));
+    }
+}
+
 void check_member(const instance& on, const matvec_case& c, const member_shape& m,
-                  const matvec_output& out, const std::vector<double>& same_activation,
-                  const std::vector<double>& plain) {
+                  const member_data& d, const matvec_output& out,
+                  const std::vector<double>& same_activation, const std::vector<double>& plain) {
     std::vector<float> got;
     std::vector<double> wanted, unquantized;
     for (int column = 0; column < c.columns_of(m); ++column) {
         INFO("column " << column);
-        if (m.written) check_quantized(out, m, column);
+        if (m.written) check_quantized(out, m, column, d.begun_weight);
+        if (m.begins) check_squares(out, m, column);
         const std::vector<float> line = written_column(out, m, column);
         if (column_is_nan(c, m, column)) {
             CHECK(std::ranges::all_of(line, [](float v) { return std::isnan(v); }));
@@ -362,7 +397,7 @@ void check(const instance& on, const matvec_case& c, const matvec_outputs& outpu
         if (c.heads)
             check_heads(*c.heads, m, c.members[m].written, outputs[m], plain.products[m]);
         else
-            check_member(on, c, c.members[m], outputs[m], same_activation.products[m],
+            check_member(on, c, c.members[m], d.members[m], outputs[m], same_activation.products[m],
                          plain.products[m]);
     }
     if (c.routed) {

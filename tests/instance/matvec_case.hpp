@@ -47,6 +47,7 @@ struct member_shape {
     catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
     bool dense = false;               ///< behind experts of one token
     catena::gate_function own = catena::gate_function::none;  ///< epilogue_part::own
+    bool begins = false;  ///< what is quantized is a norm of the result, which begins here
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere. A matmul's
@@ -73,6 +74,7 @@ struct matvec_case {
     bool early = true;  ///< weights are leaves
     special put = special::none;
     bool norm = false;              ///< the activation is a norm that the launch makes itself
+    bool ends = false;              ///< it is one that another launch has begun
     catena::format_set emits = {};  ///< in which it writes that norm
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
     /// How the launch sends its one token to its experts: then it finds `ids`.
@@ -104,10 +106,13 @@ struct matvec_case {
 struct matvec_output {
     std::vector<float> f32;  ///< [rows, columns]
     std::map<catena::format, bytes>
-        quantized;  ///< padded rows, one for each column; all of a cache
+        quantized;       ///< padded rows, one for each column; all of a cache
+    bytes squares = {};  ///< of a norm that began, f32 [rows / 32, columns]
 
     bool operator==(const matvec_output& other) const {  // a NaN is equal to itself
-        if (f32.size() != other.f32.size() || quantized != other.quantized) return false;
+        if (f32.size() != other.f32.size() || quantized != other.quantized ||
+            squares != other.squares)
+            return false;
         return f32.empty() ||
                std::memcmp(f32.data(), other.f32.data(), f32.size() * sizeof(float)) == 0;
     }

@@ -168,6 +168,7 @@ void leave_out_what_it_cannot(matvec_case& c, const product_computation& compute
         m.parts.bits &= can.bits;
         m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
         m.written = m.written || !m.parts.has(epilogue_part::quantize);
+        m.begins = m.begins && m.parts.has(epilogue_part::quantize);
     }
 }
 
@@ -351,8 +352,10 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
          .band_rows = 64,
          .put = special::infinity}};
     cases.insert(cases.end(), more.begin(), more.end());
-    const std::vector<matvec_case> added_up = combined_cases(computes, how);
+    const std::vector<matvec_case> added_up = combined_cases(computes, how),
+                                   of_two = begun_cases(computes, how);
     cases.insert(cases.end(), added_up.begin(), added_up.end());
+    cases.insert(cases.end(), of_two.begin(), of_two.end());
     if (how.copy == copy_method::plain)
         for (const int offset : {2, 8})
             cases.push_back({.what = "gated weights " + std::to_string(offset) + " bytes off",

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace catena_test {
 
@@ -39,12 +40,15 @@ struct member_data {
     std::vector<float> bias, up_bias;      ///< [rows, matrices] with gaps
     std::vector<float> residual;           ///< [rows, columns] with gaps
     std::vector<float> scale, up_scale;    ///< of fp8, [of a matrix, matrices]
+    std::vector<float> begun_weight;       ///< of the norm that begins
 };
 
 struct matvec_data {
-    std::vector<float> x;     ///< [k, x_rows]
-    std::vector<bytes> rows;  ///< the same, quantized, with padding
-    bytes scales;             ///< of fp8, [k / 128, x_rows] f32
+    std::vector<float> x;  ///< [k, x_rows]
+    std::vector<bytes>
+        rows;      ///< the same, or the norm of it that was begun, quantized, with padding
+    bytes scales;  ///< of fp8, [k / 128, x_rows] f32
+    std::vector<float> squares;  ///< [k / 32, x_rows], of a norm that was begun
     std::vector<member_data> members;
 };
 
@@ -135,6 +139,7 @@ inline member_data make_member(const matvec_case& c, const member_shape& m, std:
     if (m.parts.has(epilogue_part::residual))
         d.residual = random_values(
             seed + 400, static_cast<std::size_t>((m.rows + residual_gap(m)) * c.columns_of(m)));
+    if (m.begins) d.begun_weight = random_values(seed + 700, static_cast<std::size_t>(m.rows));
     return d;
 }
 
@@ -161,6 +166,27 @@ inline void make_exact_fp8(std::vector<float>& x) {
     }
 }
 
+/// The sums of the squares of each 32 elements.
+inline std::vector<double> squares_of(const std::vector<float>& x) {
+    std::vector<double> out(x.size() / 32);
+    for (std::size_t i = 0; i < x.size(); ++i) out[i / 32] += double{x[i]} * double{x[i]};
+    return out;
+}
+
+/// Gives the data what a launch that begins a norm of x has made.
+inline void begin_norm(const matvec_case& c, matvec_data& d) {
+    const std::vector<double> squares = squares_of(d.x);
+    d.squares.assign(squares.begin(), squares.end());
+    const std::vector<float> weight = norm_weight(c);
+    for (int row = 0; row < c.x_rows(); ++row) {
+        std::vector<float> padded(static_cast<std::size_t>(stored_elements(format::q8_1, c.k)));
+        for (int i = 0; i < c.k; ++i)
+            padded[static_cast<std::size_t>(i)] =
+                d.x[static_cast<std::size_t>(row * c.k + i)] * weight[static_cast<std::size_t>(i)];
+        d.rows.push_back(encode_row(format::q8_1, padded));
+    }
+}
+
 inline matvec_data make_data(const instance& on, const matvec_case& c) {
     matvec_data d;
     d.x.resize(static_cast<std::size_t>(c.k * c.x_rows()));
@@ -176,7 +202,8 @@ inline matvec_data make_data(const instance& on, const matvec_case& c) {
     if (c.put == special::nan) d.x[special_at(c)] = std::numeric_limits<float>::quiet_NaN();
     if (c.put == special::infinity) d.x[special_at(c)] = std::numeric_limits<float>::infinity();
     if (!c.x.empty()) d.x = c.x;
-    for (int row = 0; row < c.x_rows(); ++row) {
+    if (c.ends) begin_norm(c, d);
+    for (int row = 0; row < c.x_rows() && !c.ends; ++row) {
         std::vector<float> padded(d.x.begin() + row * c.k, d.x.begin() + (row + 1) * c.k);
         if (reads_fp8(on)) {
             const scaled_row as = encode_scaled(format::fp8_group, padded);
@@ -235,7 +262,7 @@ inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
     in.k = c.k;
     in.rows = c.x_rows();
     in.x.assign(d.x.begin(), d.x.end());
-    if (c.norm) in[operand::weight] = packed(norm_weight(c), c.k, 0);
+    if (c.norm || c.ends) in[operand::weight] = packed(norm_weight(c), c.k, 0);
     in.eps = double{norm_eps};
     in.ids = c.ids;
     for (std::int32_t& id : in.ids)
@@ -276,7 +303,7 @@ inline lowered_chain chain_of(const matvec_case& c) {
     }
     lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
     const auto then = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
-    if (c.norm) {
+    if (c.norm || c.ends) {
         then({.kind = stage_kind::rms_norm});
         then({.kind = stage_kind::mul_weight, .reads = operand::weight});
     }
@@ -311,6 +338,14 @@ inline chain::inputs with_weights_of(const instance& on, chain::inputs in) {
     return in;
 }
 
+/// 1 / rms of a row of a norm that was begun.
+inline double over_rms(const matvec_case& c, const matvec_data& d, std::size_t row) {
+    const auto of_row = static_cast<std::size_t>(c.k / 32);
+    const auto first = d.squares.begin() + static_cast<std::ptrdiff_t>(row * of_row);
+    const double sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(of_row), 0.0);
+    return 1 / std::sqrt(sum / c.k + double{norm_eps});
+}
+
 inline std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
                                               const matvec_data& d) {
     std::vector<double> out;
@@ -331,10 +366,12 @@ inline std::vector<double> decoded_activation(const instance& on, const matvec_c
         }
         return out;
     }
-    for (const bytes& row : d.rows) {
+    for (std::size_t r = 0; r < d.rows.size(); ++r) {
         const format f = on.computes.product().activation;
-        const auto values = decode_row<double>(f, row, stored_elements(f, c.k));
-        out.insert(out.end(), values.begin(), values.begin() + c.k);
+        auto values = decode_row<double>(f, d.rows[r], stored_elements(f, c.k));
+        values.resize(static_cast<std::size_t>(c.k));
+        const double factor = c.ends ? over_rms(c, d, r) : 1;
+        for (const double v : values) out.push_back(v * factor);
     }
     return out;
 }

@@ -4,6 +4,7 @@
 #include "catena_test/catch.hpp"
 
 #include <map>
+#include <utility>
 
 namespace catena_test {
 
@@ -19,6 +20,7 @@ matvec_outputs first_column(const instance& on, const matvec_case& c) {
         outputs[m].f32.resize(static_cast<std::size_t>(rows));
         for (auto& [layout, all] : outputs[m].quantized)
             all.resize(static_cast<std::size_t>(q8_1_row_bytes(rows)));
+        outputs[m].squares.resize(outputs[m].squares.size() / static_cast<std::size_t>(c.columns));
     }
     return outputs;
 }
@@ -34,16 +36,19 @@ matvec_case order_case(const product_computation& computes, int columns) {
     return c;
 }
 
-/// The same members through every part that `how` can do.
+/// The same members through every part that `how` can do. `of_two`: their launch ends one norm and
+/// begins others.
 matvec_case finished_case(const product_computation& computes, const matvec_policy& how,
-                          int columns) {
+                          int columns, bool of_two) {
     matvec_case c = order_case(computes, columns);
     c.k = 256;
     c.band_rows = columns % 2 == 0 ? 64 : 128;
+    c.ends = of_two;
     for (member_shape& m : c.members) {
         m.rows = 96;
         m.parts = every_part;
         m.function = gate_function::gelu_erf;
+        m.begins = of_two;
         if (how.rows % 2 != 0) m.parts = m.parts.without(epilogue_part::glu);
     }
     return c;
@@ -54,14 +59,20 @@ matvec_case finished_case(const product_computation& computes, const matvec_poli
 void same_bits(const std::vector<instance>& rows) {
     const product_computation& computes = rows.front().computes.product();
     const auto wanted = first_column(rows.front(), order_case(computes, 1));
-    std::map<bool, matvec_outputs> finished;  // of policies with pairs, and without
+    // A policy has pairs or none, and a norm has two launches or none.
+    std::map<std::pair<bool, bool>, matvec_outputs> finished;
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.policy, ""));
         for (int columns = 1; columns <= on.policy.matvec().columns; ++columns) {
             INFO(columns << " columns");
             CHECK(first_column(on, order_case(computes, columns)) == wanted);
-            const auto got = first_column(on, finished_case(computes, on.policy.matvec(), columns));
-            CHECK(finished.try_emplace(on.policy.matvec().rows % 2 == 0, got).first->second == got);
+            const matvec_policy& how = on.policy.matvec();
+            for (const bool of_two : {false, true}) {
+                if (of_two && !ends_norms(how)) continue;
+                const auto got = first_column(on, finished_case(computes, how, columns, of_two));
+                const std::pair key{how.rows % 2 == 0, of_two};
+                CHECK(finished.try_emplace(key, got).first->second == got);
+            }
         }
     }
 }

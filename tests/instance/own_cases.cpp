@@ -46,11 +46,13 @@ void apply_own(std::vector<matvec_case>& cases, const instance& on) {
     if (usual == cases.end()) return;
     const matvec_case plain = *usual;
     const int rows = on.policy.visit([](const auto& p) { return p.rows; });
-    for (std::size_t i = 0; can.has(epilogue_part::own) && i < cases.size(); i += 2)
+    for (std::size_t i = 0; can.has(epilogue_part::own) && i < cases.size(); i += 2) {
+        if (cases[i].magnitude > 1) continue;  // of large values an op may leave only the sign
         for (member_shape& m : cases[i].members) {
             m.parts = m.parts | epilogue_part::own;
             m.own = own_function(static_cast<int>(i / 2) % on.ops->count);
         }
+    }
     for (int i = 0; i < on.ops->count; ++i) {
         matvec_case c = plain;
         c.what = on.ops->first[i].name;

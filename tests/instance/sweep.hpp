@@ -30,6 +30,8 @@ std::vector<convolution_case> convolution_cases(const catena::row_policy& how);
 std::vector<route_case> route_cases(int most_experts);
 std::vector<matvec_case> combined_cases(const catena::product_computation& computes,
                                         const catena::matvec_policy& how);
+std::vector<matvec_case> begun_cases(const catena::product_computation& computes,
+                                     const catena::matvec_policy& how);
 std::vector<matvec_case> routed_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
 std::vector<matvec_case> turned_cases(const catena::product_computation& computes,

@@ -123,6 +123,11 @@ struct matvec_member {
                                        ///< element stride; null: nothing is added
     void* q8_1 = nullptr;  ///< matvec: the result in rows of `rows` elements, padded with zeros;
                            ///< null: not written
+    const float* begun_weight = nullptr;  ///< [rows], weight of a norm of the result, which no
+                                          ///< kernel writes (it is read before the grid wait): q8_1
+                                          ///< receives that norm, begun; null: the result itself
+    float* begun_squares = nullptr;  ///< [rows / 32, columns], the squares of a norm that is begun;
+                                     ///< null if begun_weight is
     void* q8_1_mmq_d4 = nullptr;   ///< matmul: the result as [block of 128][column], four scales d
                                    ///< in front of a block; null: not written
     void* q8_1_mmq_ds4 = nullptr;  ///< matmul: the same layout, four pairs (d, sum) in front of a
@@ -186,6 +191,10 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 /// slots. Behind the members that ids pick, dense members may stand if there is one token and
 /// x_slots is 1: a shared expert, which reads the same activation row.
 ///
+/// A norm can be begun by the launch that makes the rows y which it reads, and ended by the launch
+/// that multiplies it. What is begun is y * weight as q8_1, and the sum of the squares of each 32
+/// elements of y. Both launches are dense, and warps share rows in them (policy.slices).
+///
 /// Combined launches (policy.columns is 1, all members have ids) have a column for each token. The
 /// results of its slots, past f, are multiplied with their weights and added up in the order of the
 /// slots. Then dst and residual are [rows, tokens].
@@ -199,7 +208,9 @@ struct matvec_args {
                                 ///< an additional block writes it; null: not written
     void* norm_q8_1 = nullptr;  ///< [k], receives that norm as q8_1, padded with zeros, as
                                 ///< norm_f32; null: not written
-    float eps = 0;              ///< eps of that norm
+    const float* begun_squares = nullptr;  ///< [k / 32, columns]: x is a norm that another launch
+                                           ///< has begun, with these squares; null: it is none
+    float eps = 0;                         ///< eps of the norm
     const std::int32_t* ids = nullptr;  ///< [slots, tokens], unit element stride; null: dense, or
                                         ///< matrices in turns
     std::int64_t x_bytes = 0;           ///< one activation row to the next

@@ -4,6 +4,7 @@
 
 #include "catena/exec/real.hpp"
 #include "catena/kernel/args.hpp"
+#include "catena/kernel/begun_norm.hpp"
 #include "catena/kernel/dot.hpp"
 #include "catena/kernel/epilogue.hpp"
 #include "catena/kernel/float_weights.hpp"
@@ -126,6 +127,7 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
         combines<P> && !copies_slots<P> ? (b.slots - 1) * slot_bytes<P>(a, column_bytes) : 0;
     int bytes = shared ? before + from.count * column_bytes : 0;
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
+    if constexpr (ends_norms(P)) bytes += b.columns * 4;
     std::byte* to = x.template shared<std::byte>(bytes);
     if (!P.turns && (b.member->q8_1 != nullptr || (combines<P> && a.combined)))
         b.finished = x.template shared<float>(b.columns * b.slots * a.finished);
@@ -138,6 +140,7 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     }
     if constexpr (shared && !makes)
         share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
+    if constexpr (ends_norms(P)) end_norm(x, a, to + b.columns * column_bytes, b.columns);
     meanwhile();
     if constexpr (makes)
         make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k), weight);
@@ -409,7 +412,9 @@ class band_product {
             if (row >= b_.end_row || column >= b_.columns) return;
             if constexpr (deferred)
                 factor = x_.load(shared_norm<P>(shared_x_, b_.columns, a_.k).factor + column);
-            if constexpr (passes || deferred) v = v * factor, up = up * factor;
+            if (ends_norms(P) && a_.begun_squares != nullptr)
+                factor = over_rms_of(x_, shared_x_ + b_.columns * column_bytes_, column);
+            if constexpr (passes || deferred || ends_norms(P)) v = v * factor, up = up * factor;
             if constexpr (P.turns) {
                 finish_element(x_, b_, lookup_.row_of_cache(), asked, v, up);
             } else {

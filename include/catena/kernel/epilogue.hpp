@@ -12,6 +12,7 @@
 #include "catena/kernel/epilogue_parts.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/kernel/quantize.hpp"
+#include "catena/kernel/reduce.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -188,15 +189,23 @@ CATENA_FN int gather(X& x, const matvec_args& a, const matvec_band& b) {
 }
 
 /// Quantizes the results of a band, whose rows are a multiple of 32; the band with a column's last
-/// row adds the padding. `Shares`: blocks of a cluster may have it together.
-template <bool Shares, class X>
+/// row adds the padding. `Shares`: blocks of a cluster may have it together. `Begins`: what is
+/// quantized may be a norm of the results, which begins here.
+template <bool Shares, bool Begins, class X>
 CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
+    static_assert(!(Shares && Begins), "a thread loads the weights of its own block's rows");
     const matvec_member& m = *b.member;
     int rows = b.end_row - b.first_row;
     const int column_bytes = padded_q8_1_bytes(static_cast<unsigned>(m.rows));
     const int column = a.combined ? b.token : b.token * a.slots + b.slot;
     std::byte* to = static_cast<std::byte*>(m.q8_1) + distance(column, column_bytes);
     const int padding = column_bytes - static_cast<int>(m.rows / 32u * q8_1_bytes);
+    const bool begins = Begins && m.begun_weight != nullptr;
+    real weight{1};  // of the lane's row: on its way while others finish
+    const auto weight_of_row = [&](int first) {
+        if (first < rows) weight = x.load(m.begun_weight + b.first_row + first + x.lane());
+    };
+    if (begins) weight_of_row(x.warp() * warp_size);
     x.sync();
     if (Shares && x.cluster_blocks() > 1) {
         rows = gather(x, a, b);
@@ -206,8 +215,15 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     for (int c = 0; c < b.columns; ++c, to += column_bytes) {
         CATENA_NO_UNROLL
         for (int first = x.warp() * warp_size; first < rows; first += x.threads()) {
-            const quantized_value z =
-                quantize(x, real{x.load(b.finished + c * a.finished + first + x.lane())});
+            real v = x.load(b.finished + c * a.finished + first + x.lane());
+            if (begins) {
+                const real squares = warp_sum(x, v * v);
+                if (x.lane() == 0)
+                    x.store(m.begun_squares + (c * m.rows + b.first_row + first) / 32u, squares);
+                if (rows > x.threads()) weight_of_row(first);
+                v = v * weight;
+            }
+            const quantized_value z = quantize(x, v);
             const block_place place = place_of_q8_1(to + (b.first_row + first) / 32u * q8_1_bytes);
             if (x.lane() == 0) x.store(reinterpret_cast<float*>(place.scales), z.d);
             x.store(reinterpret_cast<std::int8_t*>(place.values + x.lane()), z.q);

@@ -41,6 +41,10 @@ CATENA_FN constexpr Int padded_q8_1_bytes(Int k) {
     return (k + (padded - 1)) / padded * (padded / 32 * q8_1_bytes);
 }
 
+/// Bytes of a row of k elements of a norm that is begun (kernel/args.hpp): those of q8_1, and its
+/// squares, which lie behind all rows of q8_1 in a workspace.
+constexpr std::int64_t begun_row_bytes(std::int64_t k) { return q8_1_row_bytes(k) + k / 32 * 4; }
+
 /// A column in shared memory, of q8_1, or of f32 for fma: 16 bytes more than its row, so that the
 /// same word of eight columns lies in eight banks. Two groups of a column, which an mma reads at
 /// once, share some.
@@ -145,6 +149,10 @@ CATENA_FN constexpr std::int64_t norm_bytes(const matvec_policy& p, std::int64_t
 /// Quads of x and of the weight that a thread has on their way at once, where a matvec makes its
 /// norm itself: the block does nothing else meanwhile.
 inline constexpr int norm_quads_ahead = 2;
+
+/// Can a matvec begin the norm of its results, and end one that was begun? Where warps share rows,
+/// they meet anyway.
+CATENA_FN constexpr bool ends_norms(const matvec_policy& p) { return p.slices > 1; }
 
 /// How many slots of a token a matvec adds up: every lane of a warp knows the expert and the weight
 /// of one slot.
@@ -318,6 +326,7 @@ constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set we
     if (p.activation == activation_source::shared)
         bytes += columns * shared_column_bytes(p.product, k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
+    if (ends_norms(p)) bytes += round_up(columns * 4, 16);  // 1 / rms of each
     return round_up(bytes + columns * finished * 4, 16);
 }
 constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,

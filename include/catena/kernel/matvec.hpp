@@ -119,6 +119,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     b.first_row = (band - member.first_band) * rows + (shares ? x.cluster_rank() * share : 0);
     const int left = (P.turns ? member.rows / 2 : member.rows) - b.first_row;
     b.end_row = b.first_row + (left < share ? left : share);
+    if constexpr (ends_norms(P)) prefetch_begun_weight(x, b);
     const int matrices = member.experts > 0 ? member.experts : 1;
     if (static_cast<unsigned>(b.picked) >= static_cast<unsigned>(matrices)) b.picked = -1;
     // A launch of one format asks for no type.
@@ -128,7 +129,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
             .run();
     });
     if (combines<P> && a.combined) add_slots(x, a, b);
-    if (!P.turns && member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
+    if (!P.turns && member.q8_1 != nullptr) quantize_band<shares, ends_norms(P)>(x, a, b);
     reaches(x, phase::end);
 }
 

@@ -39,6 +39,12 @@ CATENA_FN T over_threads(X& x, T value, float* meeting, Combine combine) {
     return value;
 }
 
+/// The sum of every lane's `value`.
+template <class X>
+CATENA_FN real warp_sum(X& x, real value) {
+    return over_threads<warp_size>(x, value, nullptr, [](real a, real b) { return a + b; });
+}
+
 /// The sum of every thread's `value`.
 template <matvec_policy P, class X>
 CATENA_FN real block_sum(X& x, real value, float* partial) {
