@@ -250,6 +250,10 @@ void fill_member(matvec_member& m, const product_problem& p, const problem_membe
         m.q8_1_mmq_d4 = s.output(columns * q8_1_row_bytes(is.rows), format::q8_1_mmq_d4);
     else if (quantized)
         m.q8_1 = s.output(columns * q8_1_row_bytes(is.rows), format::q8_1);
+    if (quantized && p.begins_norm) {
+        m.begun_weight = s.values(is.rows);
+        m.begun_squares = s.results(is.rows / 32 * columns);
+    }
     const bool elsewhere = quantized || has_heads(is.epilogue);
     if (is.written || !elsewhere) m.dst = s.results(is.rows * columns);
 }
@@ -284,6 +288,7 @@ void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches
     a.x_bytes = activation_row_bytes(x, p.k);
     a.x = s.input(a.x_bytes * rows, x);
     if (makes_norm(p)) a.norm_weight = s.values(p.k), a.eps = 1e-6f;
+    if (p.ends_norm) a.begun_squares = s.values(p.k / 32 * rows), a.eps = 1e-6f;
     if (p.needs.emits.has(format::f32)) a.norm_f32 = s.results(p.k);
     if (p.needs.emits.has(format::q8_1)) a.norm_q8_1 = s.output(q8_1_row_bytes(p.k), format::q8_1);
     a.k = static_cast<std::int32_t>(p.k);

@@ -223,6 +223,25 @@ TEST_CASE("a policy for one token serves its experts, and nothing else", "[const
     CHECK(judge(matvec(how), dense).why == limit::dense);
 }
 
+TEST_CASE("a norm of two launches wants warps that share rows in both", "[constraints]") {
+    const row apart = matvec({.threads = 128,
+                              .rows = 16,
+                              .columns = 8,
+                              .piece = 256,
+                              .stages = 2,
+                              .activation = activation_source::shared,
+                              .product = inner_product::mma});
+    row together = apart;
+    together.policy.matvec().slices = 4;
+    for (const bool ends : {false, true})
+        for (const bool begins : {false, true}) {
+            product_problem p = matvec_problem(512, {{format::q4_K, 64}}, 4);
+            p.ends_norm = ends, p.begins_norm = begins;
+            CHECK(judge(together, p).why == limit::none);
+            CHECK(judge(apart, p).why == (ends || begins ? limit::norm_of_two : limit::none));
+        }
+}
+
 TEST_CASE("a matvec that turns heads serves whole pairs of few values", "[constraints]") {
     const epilogue_set turned = epilogue_set::of(epilogue_part::heads);
     matvec_policy how = narrow_matvec;

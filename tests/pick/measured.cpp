@@ -210,6 +210,9 @@ TEST_CASE("every field of a product's problem is in its key", "[measured]") {
     keys.with([](product_problem& q) { q.k = 1; });
     keys.with([](product_problem& q) { q.columns = 7; });
     keys.with([](product_problem& q) { q.tokens = 1; });
+    keys.with([](product_problem& q) { q.ends_norm = true; });
+    keys.with([](product_problem& q) { q.begins_norm = true; });
+    keys.with([](product_problem& q) { q.ends_norm = q.begins_norm = true; });
     keys.with([](product_problem& q) { q.alignment = 2; });
     keys.with([](product_problem& q) { q.member_count = 2; });
     keys.with([](product_problem& q) { q.member[0].type = format::q6_K; });

@@ -42,6 +42,16 @@ TEST_CASE("a norm is made inside by the rows that say so, and by no others", "[n
     CHECK(bytes_of(with_norm(apart)) - bytes_of(apart) == 2 * 4 * 512 - q8_1_row_bytes(512));
 }
 
+TEST_CASE("a norm of two launches moves squares, and its weight where it begins", "[norms]") {
+    product_problem plain = matvec_problem(512, {{format::q4_K, 96}, {format::q4_K, 64}}, 3);
+    plain.needs.epilogue = epilogue_set::of(epilogue_part::quantize);
+    plain.member[0].epilogue = plain.needs.epilogue;
+    product_problem ends = plain, begins = plain;
+    ends.ends_norm = true, begins.begins_norm = true;
+    CHECK(bytes_of(ends) - bytes_of(plain) == 3 * 512 / 32 * 4);
+    CHECK(bytes_of(begins) - bytes_of(plain) == 3 * 96 / 32 * 4 + 4 * 96);
+}
+
 TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks for", "[norms]") {
     const product_problem p = with_norm(matvec_problem(512, {{format::q4_K, 4096}}));
     matvec_policy two = deferred;
@@ -93,4 +103,50 @@ TEST_CASE("what a thread has loaded of a norm's weight is not read behind the wa
     CHECK(bytes(norm_placement::passing, 512) == 8 * 512);
     CHECK(detail::made_from_bytes(deferred, matvec_problem(512, {{format::q4_K, 64}}), {}) ==
           4 * 512);
+}
+
+namespace {
+
+constexpr matvec_policy shares_rows = {.threads = 256,
+                                       .rows = 16,
+                                       .columns = 8,
+                                       .piece = 256,
+                                       .stages = 2,
+                                       .slices = 8,
+                                       .activation = activation_source::shared,
+                                       .product = inner_product::mma};
+
+product_problem ends(product_problem p) {
+    p.ends_norm = true;
+    return p;
+}
+/// A norm of its results is begun.
+product_problem begins(product_problem p) {
+    p.begins_norm = true;
+    p.needs.epilogue = p.needs.epilogue | epilogue_part::quantize;
+    p.member[0].epilogue = p.member[0].epilogue | epilogue_part::quantize;
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("the median of a launch is carried over to one that begins or ends a norm", "[norms]") {
+    const product_problem p = matvec_problem(512, {{format::q4_K, 4096}}, 4);
+    row rows[] = {row_of(matvec_of(q4), shares_rows)};
+    rows[0].computes.product().epilogue = epilogue_set::of(epilogue_part::quantize);
+    const measurement medians[] = {{problem_key(p), 0, 40, 0}};
+    table t = toy_table();
+    t.rows = rows, t.row_count = 1;
+    t.measured = medians, t.measured_count = 1;
+    const picked plain = pick(p, t);
+    REQUIRE(plain.measured);
+    for (const product_problem& q : {ends(p), begins(p), ends(begins(p))}) {
+        const picked is = pick(q, t);
+        CHECK(is.measured);
+        CHECK(is.predicted_us == Approx(40 * is.model_us / plain.model_us));
+    }
+    const measurement own[] = {{problem_key(ends(p)), 0, 50, 0}};
+    t.measured = own;
+    CHECK(pick(ends(p), t).predicted_us == 50);
+    CHECK_FALSE(pick(p, t).measured);
 }

@@ -79,18 +79,22 @@ medians_by_name medians_in(const tunings& measured) {
     return out;
 }
 
-/// What a step takes: its median if the record has one, else what the cost model says.
+/// What a step takes: its median if the record has one, or that of the launch that was raced,
+/// carried over; else what the cost model says.
 struct step_time {
     bool measured = false;
     double us = 0;
 };
 step_time time_of(const plan& p, const step& s, const medians_by_name& medians) {
-    const auto known = medians.find({problem_key(s.what), row_name(p.rows(), s.row)});
-    if (known != medians.end()) return {true, known->second};
     const row& r = p.rows().rows[s.row];
-    return {false, predicted_us(r, s.what, sm_90,
-                                shape_with_bands(r, s.what, sm_90, blocks_per_sm(r, s.what, sm_90),
-                                                 s.band_rows))};
+    const problem was = s.what.visit([](const auto& own) { return problem(raced(own)); });
+    const auto model_us = [&r](const problem& what) {
+        return predicted_us(r, what, sm_90,
+                            shape_of_launch(r, what, sm_90, blocks_per_sm(r, what, sm_90)));
+    };
+    const auto known = medians.find({problem_key(was), row_name(p.rows(), s.row)});
+    if (known == medians.end()) return {false, model_us(s.what)};
+    return {true, known->second * (was == s.what ? 1 : model_us(s.what) / model_us(was))};
 }
 /// What the steps of a plan take, and those of a plan without the record. A step that has a median
 /// in one of them alone is left out: a median beside a prediction would tell the error of the

@@ -57,7 +57,8 @@ std::int64_t tokens_of(const plan& planned) {
 }
 
 std::vector<problem> as_tuned(const problem& p) {
-    if (p.kind() != skeleton::matmul) return {p};
+    if (p.kind() != skeleton::matmul)
+        return {p.visit([](const auto& own) { return problem(raced(own)); })};
     std::vector<problem> all;
     for (const std::int64_t columns : prompt_columns) {
         product_problem one = p.product();

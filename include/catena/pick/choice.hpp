@@ -34,6 +34,8 @@ namespace CATENA_NAMESPACE {
     X(heads, "{have} matrices; it turns the results of at most {need}")                            \
     X(odd_heads, "a matrix has {have} rows; the elements of heads turn in pairs")                  \
     X(dense, "it serves experts of one token, and no dense matrices")                              \
+    X(norm_of_two,                                                                                 \
+      "a norm of two launches needs warps that share rows, and its warps have their own")          \
     X(slots, "a token has {have} slots; it adds up at most {need}")                                \
     X(sequences, "{have} sequences, which have a warp each; its blocks have {need}")               \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \

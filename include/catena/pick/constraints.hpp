@@ -123,6 +123,7 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
         if (slots_of(p) > max_chosen) return no(limit::slots, slots_of(p), max_chosen);
     }
     if (n.single_token && !p.expert) return no(limit::dense);
+    if ((p.ends_norm || p.begins_norm) && !ends_norms(n)) return no(limit::norm_of_two);
     const std::int64_t columns = tokens_of(p);
     const bool one = routes(p) || n.single_token;
     const std::int64_t most = one ? 1 : p.expert ? max_expert_tokens : n.columns;

@@ -70,7 +70,7 @@ constexpr std::uint64_t problem_key(const row_problem& p) {
     return mixed.key();
 }
 constexpr std::uint64_t problem_key(const product_problem& p) {
-    const auto& [needs, expert, k, columns, tokens, alignment, count, member] = p;
+    const auto& [needs, expert, ends, begins, k, columns, tokens, alignment, count, member] = p;
     detail::key_mixer mixed;
     detail::mix(mixed, needs);
     const std::int64_t at = measured_columns(p);  // of a matmul in place of its own
@@ -79,10 +79,24 @@ constexpr std::uint64_t problem_key(const product_problem& p) {
         const auto& [type, its_rows, matrices, parts, written] = member[i];
         mixed(type, its_rows, matrices, parts.bits, written);
     }
+    if (ends || begins) mixed(ends, begins);
     return mixed.key();
 }
 constexpr std::uint64_t problem_key(const problem& p) {
     return p.visit([](const auto& own) { return problem_key(own); });
+}
+
+/// The launch that is raced for a problem: a row step itself, and a product without what it begins
+/// or ends of a norm.
+constexpr row_problem raced(const row_problem& p) { return p; }
+constexpr product_problem raced(const product_problem& p) {
+    product_problem out = p;
+    out.ends_norm = out.begins_norm = false;
+    if (!p.begins_norm) return out;
+    out.needs.epilogue = out.needs.epilogue.without(epilogue_part::quantize);
+    for (int i = 0; i < out.member_count; ++i)
+        out.member[i].epilogue = out.member[i].epilogue.without(epilogue_part::quantize);
+    return out;
 }
 
 /// The measurements of one problem.
@@ -102,6 +116,8 @@ class measured_rows {
         }
         for (last_ = first_; last_ < end && last_->problem == key;) ++last_;
     }
+
+    constexpr bool empty() const { return first_ == last_; }
 
     /// Microseconds of a launch of the row; negative: it was not measured.
     constexpr double median_us(int row) const {

@@ -91,13 +91,43 @@ struct needed_orders {
     }
 };
 
+/// The medians of a problem's rows. If it has none, those of the launch that was raced, carried
+/// over by the cost model.
+template <class Problem>
+class raced_rows {
+  public:
+    raced_rows(const table& t, const Problem& p, const arch& a) : p_(p), a_(a), medians_(t, p) {
+        if (!medians_.empty()) return;
+        was_ = raced(p);
+        carries_ = was_ != p;
+        if (carries_) medians_ = measured_rows(t, was_);
+    }
+
+    /// Microseconds of a launch of the row; negative: none are known.
+    double median_us(std::int32_t number, const row& r) const {
+        const double us = medians_.median_us(number);
+        if (us < 0 || !carries_) return us;
+        const auto model_us = [&](const Problem& q) {
+            return predicted_us(r, q, a_, shape_of_launch(r, q, a_, blocks_per_sm(r, q, a_)));
+        };
+        return us * model_us(p_) / model_us(was_);
+    }
+
+  private:
+    const Problem& p_;
+    const arch& a_;
+    measured_rows medians_;
+    Problem was_;
+    bool carries_ = false;
+};
+
 /// Holds each row that computes what is needed against the limits and tells `f`, in the table's
 /// order, until that says false.
 template <class Problem, class F>
 void each_contender(const Problem& p, const row_index& index, const arch& a, bool measured_only,
                     const needed_orders& orders, F&& f) {
     const table& t = index.rows();
-    const measured_rows medians(t, p);
+    const raced_rows<Problem> medians(t, p, a);
     const auto judge = [&](std::int32_t i, const row& r) {
         contender c;
         c.barred = index.fits_arch(i);
@@ -106,8 +136,8 @@ void each_contender(const Problem& p, const row_index& index, const arch& a, boo
         if (c.barred.why == limit::none) c.barred = fits_memory(shared = shared_bytes(r, p, a), a);
         c.barred.row = i;
         if (c.barred.why != limit::none) return c;
-        c.median_us = medians.median_us(i);
         c.resident = blocks_per_sm(r, a, shared);
+        if (c.resident > 0) c.median_us = medians.median_us(i, r);
         if (measured_only && c.median_us < 0 && r.evidence.kind != provenance_kind::measured)
             c.barred.why = limit::switched_off;
         else if (c.resident < 1)

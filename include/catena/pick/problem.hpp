@@ -58,6 +58,8 @@ struct product_problem {
     product_computation needs;  ///< exactly what is to be computed: formats and parts that occur
     bool expert = false;        ///< some members at least have several matrices: ids pick them, or
                                 ///< each has a part of the activation
+    bool ends_norm = false;     ///< the activation is a norm that another launch begins
+    bool begins_norm = false;   ///< what the epilogue quantizes is a norm, which the launch begins
     std::int64_t k = 0;         ///< elements of a weight row
     std::int64_t columns = 0;   ///< expert: slots * tokens; without ids: matrices * tokens
     std::int64_t tokens = 0;    ///< expert
@@ -70,7 +72,8 @@ struct product_problem {
 
 constexpr bool operator==(const product_problem& a, const product_problem& b) {
     if (a.needs != b.needs || a.expert != b.expert || a.k != b.k || a.columns != b.columns ||
-        a.tokens != b.tokens || a.alignment != b.alignment || a.member_count != b.member_count)
+        a.tokens != b.tokens || a.ends_norm != b.ends_norm || a.begins_norm != b.begins_norm ||
+        a.alignment != b.alignment || a.member_count != b.member_count)
         return false;
     for (int i = 0; i < a.member_count; ++i)
         if (!(a.member[i] == b.member[i])) return false;
@@ -201,6 +204,7 @@ constexpr std::int64_t bytes_of(const row_problem& p) {
 constexpr std::int64_t bytes_of(const product_problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     std::int64_t bytes = tokens_of(p) * activation_row_bytes(x, p.k);
+    if (p.ends_norm) bytes += tokens_of(p) * (begun_row_bytes(p.k) - q8_1_row_bytes(p.k));
     if (makes_norm(p)) bytes += 4 * p.k;  // its weight
     for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
     if (combined(p)) bytes += 4 * p.columns;
@@ -216,7 +220,9 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
         for (const epilogue_part part : m.epilogue)
             if (info(part).reads == part_operand::result) ++results;
         bytes += 4 * columns * m.rows * results;
-        if (m.epilogue.has(epilogue_part::quantize)) bytes += columns * q8_1_row_bytes(m.rows);
+        if (m.epilogue.has(epilogue_part::quantize))
+            bytes += p.begins_norm ? columns * begun_row_bytes(m.rows) + 4 * m.rows
+                                   : columns * q8_1_row_bytes(m.rows);
         if (has_heads(m.epilogue) && !m.written) bytes += 2 * m.rows;  // of a cache of 16 bits
     }
     return bytes;

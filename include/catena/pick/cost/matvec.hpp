@@ -174,8 +174,10 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
                             const matvec_share& has, const cost_constants& c) {
     const auto columns = static_cast<double>(block_columns(p));
     const bool made = n.placement != norm_placement::producer;
-    const double row = made ? made_from_bytes(n, p, c)
-                            : static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
+    const double row =
+        made ? made_from_bytes(n, p, c)
+             : static_cast<double>(p.ends_norm ? begun_row_bytes(p.k)
+                                               : activation_row_bytes(p.needs.activation, p.k));
     const double ids = p.expert ? memory_latency_us + found_us(p, c) : 0;
     const double part = columns_waited_for(n, p, c);
     const double read =
