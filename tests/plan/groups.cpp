@@ -52,7 +52,7 @@ TEST_CASE("a reader on another stream does not say how long the rows of the othe
     g.matmul(format::q4_K, 64, g.reshape(mul, {1024, 2}));
     const plan p = checked_plan(g);
     CHECK(steps_of(p) == "1: 0 1, 2:, 2: 2, 4: 4");
-    CHECK(p.chains()[0].workspace_bytes == 2304);
+    CHECK(p.chains()[0].workspace_bytes == 2560);  // 2304, and room for squares of a norm
 }
 
 TEST_CASE("two members that were given the same memory do not run together", "[plan][group]") {

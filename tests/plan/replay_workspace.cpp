@@ -13,7 +13,7 @@ namespace {
 
 std::string bytes_of(const workspace_part& p) {
     return "bytes " + std::to_string(p.first) + " to " + std::to_string(p.last) +
-           " of the workspace (" + name(p.layout) + ")";
+           " of the workspace (" + name(p.layout) + (p.begun ? ", a norm begun)" : ")");
 }
 
 /// The layouts that arguments of any skeleton name, and where.
@@ -31,6 +31,15 @@ void add_layouts(const Args& a, const std::byte* workspace, std::int64_t rows, s
     add(format::bf16_mma, a.bf16_mma);
     add(format::f16_mma, a.f16_mma);
     if constexpr (std::is_same_v<Args, row_args>) add(format::fp8_group, a.fp8_group.data);
+}
+
+/// Lets a part be a norm that is begun, whose squares lie behind its rows.
+void begin(workspace_part& p, const float* squares, const std::byte* workspace, std::int64_t rows,
+           std::int64_t k, std::string& fault) {
+    if (reinterpret_cast<const std::byte*>(squares) - workspace != p.last)
+        fault = "squares do not lie behind " + bytes_of(p);
+    p.begun = true;
+    p.last = p.first + rows * begun_row_bytes(k);
 }
 
 }  // namespace
@@ -72,7 +81,8 @@ std::string workspace_memory::fault_of(const workspace_part& p, std::int32_t str
 std::string workspace_memory::read(const workspace_part& wanted) const {
     for (const workspace_part& p : parts_) {
         if (!p.meets(wanted)) continue;
-        if (p.first != wanted.first || p.last != wanted.last || p.layout != wanted.layout)
+        if (p.first != wanted.first || p.last != wanted.last || p.layout != wanted.layout ||
+            p.begun != wanted.begun)
             return bytes_of(wanted) + " are read where " + bytes_of(p) + " were written";
         if (p.value != wanted.value)
             return bytes_of(wanted) + " are read for another value than they hold";
@@ -108,16 +118,26 @@ workspace_use workspace_use_of(const plan& plan, int index, std::string& fault) 
                              what.needs.activation,
                              s.chain,
                              {}});
+        if (!tiled && args.matvec.begun_squares != nullptr)
+            begin(out.reads.back(), args.matvec.begun_squares, workspace, rows, what.k, fault);
     }
     if (!tiled && args.matvec.norm_q8_1 != nullptr) {
         matvec_member own;
         own.q8_1 = args.matvec.norm_q8_1;
         add_layouts(own, workspace, what.columns, what.k, s.chain, out.writes);
     }
-    for (int m = 0; m < what.member_count; ++m)
-        add_layouts(tiled ? args.matmul.member[m] : args.matvec.member[m], workspace,
-                    columns_of(what, what.member[m]), what.member[m].rows, plan.makes(index, m),
-                    out.writes);
+    for (int m = 0; m < what.member_count; ++m) {
+        const matvec_member& by = tiled ? args.matmul.member[m] : args.matvec.member[m];
+        const std::int64_t columns = columns_of(what, what.member[m]), k = what.member[m].rows;
+        const std::size_t before = out.writes.size();
+        add_layouts(by, workspace, columns, k, plan.makes(index, m), out.writes);
+        if (by.begun_weight == nullptr) continue;
+        if (out.writes.size() == before) {
+            fault = "a norm is begun and goes nowhere";
+            continue;
+        }
+        begin(out.writes.back(), by.begun_squares, workspace, columns, k, fault);
+    }
     return out;
 }
 

@@ -16,6 +16,7 @@ struct workspace_part {
     catena::format layout = catena::format::unknown;
     std::int32_t chain = -1;                  ///< of the plan: whose activation it is
     std::vector<symbolic_memory::run> value;  ///< the f32 that were quantized
+    bool begun = false;                       ///< a norm without 1 / rms, and its squares
 
     bool meets(const workspace_part& o) const { return first < o.last && o.first < last; }
 };

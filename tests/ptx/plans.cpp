@@ -330,8 +330,14 @@ TEST_CASE("steps of plans for sm_90 that overlap leave what they leave one after
 
 TEST_CASE("a step of a plan for sm_90 that lacks its wait for the grid before is found",
           "[sm_90_plan]") {
-    planned p(network(format::q4_K, 1));
+    const std::int64_t tokens = GENERATE(1, 4);  // a norm inside, and one of two launches
+    planned p(network(format::q4_K, tokens));
     INFO(p.names());
+    const auto ends_norm = [](const step& s) {
+        return s.what.kind() == skeleton::matvec && s.what.product().ends_norm;
+    };
+    const array_view<step> steps = p.plan.steps();
+    REQUIRE(std::any_of(steps.begin(), steps.end(), ends_norm) == (tokens > 1));
     const std::vector<ready> right = p.steps;
     for (std::size_t i = 1; i < right.size(); ++i) {
         p.steps = right;

@@ -98,7 +98,8 @@ inline std::string work(const product_problem& p) {
            (p.expert ? std::to_string(p.columns) + " expert columns"
                      : detail::counted(p.columns, " column", " columns")) +
            (quantizes_inside(p.needs) ? ", quantized inside" : "") +
-           (routes(p) ? ", chosen inside" : "") +
+           (p.ends_norm ? ", their norm ended" : "") +
+           (p.begins_norm ? ", the next norm begun" : "") + (routes(p) ? ", chosen inside" : "") +
            (has_heads(p.needs.epilogue) ? ", heads turned" : "");
 }
 /// What a launch has to do.
@@ -118,10 +119,12 @@ inline std::string norms_text(const explanation& e) {
     folded_lines out;
     for (const explained_chain& c : e.chains)
         if (has_norm(c.stages))
-            out.add(c.norm_apart.empty()
-                        ? std::string("that of their readers, ") + name(c.placement)
-                        : "their own: " + c.norm_apart,
-                    c.node);
+            out.add(
+                c.begun
+                    ? std::string("begun by that of their input, ended by that of their readers")
+                : c.norm_apart.empty() ? std::string("that of their readers, ") + name(c.placement)
+                                       : "their own: " + c.norm_apart,
+                c.node);
     return out.text();
 }
 

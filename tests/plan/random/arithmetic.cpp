@@ -52,10 +52,21 @@ float gated(gate_function f, float g, float x, float alpha, float limit) {
     return open * (1.0f + std::clamp(x, -limit, limit));
 }
 
+float squares(const float* x, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; ++i) sum += double{x[i]} * x[i];
+    return static_cast<float>(sum);
+}
+
 float norm_scale(const float* x, int k, float eps) {
-    double squares = 0;
-    for (int i = 0; i < k; ++i) squares += double{x[i]} * x[i];
-    return static_cast<float>(1 / std::sqrt(squares / k + eps));
+    std::vector<float> sums;
+    for (int i = 0; i < k; i += 32) sums.push_back(squares(x + i, std::min(32, k - i)));
+    return norm_scale_of(sums.data(), k, eps);
+}
+
+float norm_scale_of(const float* sums, int k, float eps) {
+    const double all = std::accumulate(sums, sums + (k + 31) / 32, 0.0);
+    return static_cast<float>(std::exp2(std::round(-std::log2(all / k + double{eps}) / 2)));
 }
 
 namespace {

@@ -21,8 +21,15 @@ float sqrt_softplus(float v);
 /// What a gated value is: f(g) * x, or swiglu_oai's formula.
 float gated(catena::gate_function f, float g, float x, float alpha, float limit);
 
-/// 1 / sqrt(mean of squares + eps).
+/// The sum of the squares of n values.
+float squares(const float* x, int n);
+
+/// 1 / sqrt(mean of squares + eps), rounded to a power of two: a row may be times that before or
+/// behind its weight, its quantization and its product with a matrix, and every bit is the same.
 float norm_scale(const float* x, int k, float eps);
+
+/// The same, where sums of the squares of 32 values each are known.
+float norm_scale_of(const float* sums, int k, float eps);
 
 /// One activation row of k elements, as `layout` lays out blocks of its own: the blocks of a q8_1
 /// row, or those of one row of a matmul's activation. The last block is filled up with zeros.

@@ -18,6 +18,53 @@ void growth::parallel() {
     keep(binary(op::add, matmul(mixed, k_), matmul(inner, k_)));
 }
 
+/// A norm of what a matrix made, and a residual joined, which matrices read: of few columns one
+/// launch may begin it and the next one end it. In every second graph something is in the way.
+void growth::norm_of_product() {
+    const format type = palette_.back();
+    const id x = one_in(2) ? normed(recent()) : recent();
+    id y = product(weight_of(type, {k_, k_}), named(x));
+    if (!one_in(4)) y = binary(op::add, y, recent());
+    if (!one_in(3)) hidden_.push_back(y);
+    const id norm = g_.rms_norm(y, epsilon());
+    const int trap = below(16);
+    id w = leaf(format::f32, {k_}, true);
+    if (trap == 0) w = mix({w}, {k_});  // no leaf
+    const id value = binary(op::mul, norm, w);
+    for (int i = 1 + below(3); i > 0; --i)
+        keep(after_matmul(product(weight_of(type, {k_, k_}), named(value)), value));
+    switch (trap) {
+        case 1:  // somebody else reads it
+            keep(mix({value, recent()}, {k_, columns_}));
+            break;
+        case 2:  // or the norm without its weight
+            keep(mix({norm, recent()}, {k_, columns_}));
+            break;
+        case 3:  // a second norm
+            keep(matmul(normed(y), k_));
+            break;
+        case 4:  // rows of another length
+            strays_.push_back(matmul(g_.reshape(value, {k_ / 2, 2 * columns_}), 32));
+            break;
+        case 5:  // a matrix that no table serves with q8_1, or none serves
+            keep(g_.mul_mat(leaf(one_in(2) ? format::f32 : format::f16, {k_, k_}), value));
+            break;
+        case 6: {  // a weight that the engine makes
+            const id made = g_.node(op::cont, type, {k_, 32}, {leaf(type, {k_, 32})});
+            strays_.push_back(product(made, value));
+            break;
+        }
+        case 7: {  // experts
+            const id ids = input(format::i32, {2, columns_}, 4);
+            const id slots = g_.reshape(value, {k_, 1, columns_});
+            strays_.push_back(product(weight_of(type, {k_, 32, 4}), slots, ids));
+            break;
+        }
+        default:
+            break;
+    }
+}
+
 /// A value of low rank: a matmul down, a norm of its result or of a part of that, a matmul up.
 void growth::latent() {
     const id x = normed(recent());

@@ -152,6 +152,10 @@ class planned_run {
             met_.routes += routes && s.what.kind() == catena::skeleton::row;
             met_.routed += routes && s.what.kind() != catena::skeleton::row;
             met_.norms += makes_norm(s.what);
+            if (s.what.kind() != catena::skeleton::row) {
+                met_.begun += s.what.product().begins_norm;
+                met_.ended += s.what.product().ends_norm;
+            }
             met_.combined += stages_of(s.what).has(catena::stage_kind::combine);
             met_.sums += combined(s.what);
             met_.joins += stages_of(s.what).has(catena::stage_kind::join_residual);

@@ -18,6 +18,8 @@ struct tally {
     int elided = 0;        ///< nodes whose result was never written
     int moved = 0;         ///< nodes done at another position than their own
     int norms = 0;         ///< made by a launch of their readers
+    int begun = 0;         ///< launches that begin a norm
+    int ended = 0;         ///< launches that end one
     int combined = 0;      ///< launches that add up what experts made, before a norm
     int sums = 0;          ///< the same, that also made it
     int joins = 0;         ///< steps that add a residual to a norm

@@ -163,14 +163,16 @@ id growth::norm_weight(std::int64_t k) {
     return leaf(format::f32, {k}, true);
 }
 
+/// One of three that make powers of two of their own (scalar::norm_scale) of many rows.
+float growth::epsilon() { return any({1e-6f, 4.0f, 64.0f}); }
+
 /// [residual] norm [weight], with second readers here and there.
 id growth::normed(id x) {
     if (one_in(3) && ne(x, 0) == k_ && ne(x, 1) == columns_) {
         x = binary(op::add, x, recent());
         if (!one_in(4)) hidden_.push_back(x);
     }
-    static constexpr float epsilons[] = {1e-6f, 1e-5f, 0.25f};
-    const id norm = g_.rms_norm(x, epsilons[below(3)]);
+    const id norm = g_.rms_norm(x, epsilon());
     if (one_in(12)) strays_.push_back(norm);
     if (one_in(20)) return one_in(2) ? scale(norm) : norm;
     if (one_in(40)) return binary(op::mul, norm, norm);

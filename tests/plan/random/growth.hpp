@@ -58,6 +58,7 @@ class growth {
     id scale(id x);
     id mix(std::initializer_list<id> of, shape ne);
     id strided(id x, shape ne, std::int64_t nb1, std::int64_t offset);
+    float epsilon();
     id normed(id x);
     id maybe_normed(id x);
     id norm_weight(std::int64_t k);
@@ -93,6 +94,7 @@ class growth {
 
     // blocks.cpp: blocks of other models
     void parallel();
+    void norm_of_product();
     void latent();
     id by_heads(id x);
     void batches();

@@ -378,7 +378,7 @@ void growth::odd_value() {
 
 void growth::run() {
     for (int pieces = 1 + below(one_in(4) ? 8 : 4); pieces > 0; --pieces) {
-        switch (below(21)) {
+        switch (below(23)) {
             case 0:
             case 1:
             case 2:
@@ -425,6 +425,10 @@ void growth::run() {
                 break;
             case 20:
                 linear_attention();
+                break;
+            case 21:
+            case 22:
+                norm_of_product();
                 break;
         }
     }

@@ -4,6 +4,7 @@
 #include "arithmetic.hpp"
 #include "head_launch.hpp"
 #include "operands.hpp"
+#include "product_view.hpp"
 #include "route_launch.hpp"
 
 #include "catena/kernel/args.hpp"
@@ -19,19 +20,11 @@
 namespace catena_test {
 namespace {
 
-using catena::epilogue_part;
-using catena::format;
-using catena::matmul_args;
-using catena::matvec_args;
-using catena::matvec_member;
-
 /// A launch of a matvec or of a matmul: they differ in how work and activation are cut.
 template <class Args>
-class product_launch {
+class product_launch : product_view<Args> {
   public:
-    product_launch(const catena::row& r, const Args& a, const catena::launch_config& config,
-                   machine& m)
-        : row_(r), a_(a), config_(config), machine_(m) {}
+    using product_view<Args>::product_view;
 
     void run() {
         judge();
@@ -43,82 +36,12 @@ class product_launch {
     }
 
   private:
-    static constexpr bool tiled = std::is_same_v<Args, matmul_args>;
-
-    const catena::row& row_;
-    const Args& a_;
-    const catena::launch_config& config_;
-    machine& machine_;
-
-    bool expert() const { return has_experts(a_); }
-    /// Do ids pick its matrix? Of one token dense members may stand behind those.
-    bool picked(const matvec_member& m) const { return expert() && (tiled || m.experts > 0); }
-    int columns(const matvec_member& m) const { return expert() && !picked(m) ? 1 : a_.columns; }
-    /// Are the results of a token's slots added up? Then a column is a token.
-    bool combined() const {
-        if constexpr (tiled)
-            return false;
-        else
-            return a_.combined;
-    }
-    int apart() const { return combined() ? 1 : a_.slots; }  ///< columns of a token
-    int slot(int c) const { return expert() ? c % apart() : c; }
-    int token(int c) const { return expert() ? c / apart() : 0; }
-    int tokens() const { return expert() ? a_.columns / apart() : 1; }
-
-    bool early() const {
-        if constexpr (tiled)
-            return false;
-        else
-            return a_.weights_early;
-    }
-
-    struct target {
-        void* to;
-        format layout;
-    };
-    static std::vector<target> quantized(const matvec_member& m) {
-        std::vector<target> out;
-        for (const target& t : {target{m.q8_1, format::q8_1},
-                                {m.q8_1_mmq_d4, format::q8_1_mmq_d4},
-                                {m.q8_1_mmq_ds4, format::q8_1_mmq_ds4},
-                                {m.bf16_mma, format::bf16_mma},
-                                {m.f16_mma, format::f16_mma}})
-            if (t.to != nullptr) out.push_back(t);
-        return out;
-    }
-
-    catena::epilogue_set parts_of(const matvec_member& m) const {
-        catena::epilogue_set out;
-        if (combined()) out = out | epilogue_part::combine;
-        if (m.scale != 1) out = out | epilogue_part::scale;
-        if (m.factor != nullptr || m.up_factor != nullptr) out = out | epilogue_part::factor;
-        if (m.bias != nullptr || m.up_bias != nullptr) out = out | epilogue_part::bias;
-        if (m.up != nullptr) out = out | epilogue_part::glu;
-        if (m.up == nullptr && m.function != catena::gate_function::none)
-            out = out | epilogue_part::act;
-        if (m.residual != nullptr) out = out | epilogue_part::residual;
-        if (!quantized(m).empty()) out = out | epilogue_part::quantize;
-        if (heads_of(a_, m) != nullptr) out = out | epilogue_part::heads;
-        return out;
-    }
-
-    void demand(bool fine, const char* what) const {
-        if (!fine) machine_.blame(what);
-    }
-
-    operand_range flat(const char* name, const void* p, std::int64_t bytes) const {
-        return {name, static_cast<const std::byte*>(p), bytes, {1, 1, 1}, {0, 0, 0}};
-    }
-    operand_range result(const char* name, const matvec_member& m, const void* p, std::int64_t nb1,
-                         std::int64_t nb2) const {
-        return {name,
-                static_cast<const std::byte*>(p),
-                std::int64_t{m.rows} * 4,
-                {picked(m) ? apart() : columns(m), tokens(), 1},
-                {nb1, nb2, 0},
-                static_cast<int>(&m - a_.member)};
-    }
+    using view = product_view<Args>;
+    using typename view::target;
+    using view::a_, view::apart, view::columns, view::combined, view::config_, view::demand;
+    using view::early, view::expert, view::flat, view::machine_, view::parts_of, view::picked;
+    using view::quantized, view::result, view::row_, view::slot, view::tiled, view::token;
+    using view::tokens;
 
     bool numbers() const { return row_.computes.product().activation == format::f32; }
     const auto& numbers_of_policy() const {
@@ -135,6 +58,13 @@ class product_launch {
             return a_.routing.tokens > 0;
     }
     int writes_norm() const { return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? 1 : 0; }
+    /// What the products of activation row c are times: 1 / rms, if the launch ends a norm.
+    float over_rms(std::int64_t c) const {
+        if constexpr (!tiled)
+            if (a_.begun_squares != nullptr)
+                return scalar::norm_scale_of(a_.begun_squares + c * (a_.k / 32), a_.k, a_.eps);
+        return 1;
+    }
     bool makes_activation() const { return !tiled && has_norm(row_.computes.product().stages); }
 
     int x_rows() const {
@@ -180,6 +110,9 @@ class product_launch {
                    "a norm that nobody writes");
             demand(!passes() || a_.norm_weight != nullptr, "no norm to be made in passing");
             demand(!makes_activation() || !expert(), "an activation made for experts");
+            demand(a_.begun_squares == nullptr ||
+                       (ends_norms(p) && !expert() && !makes_activation() && !numbers()),
+                   "a norm its row does not end");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
                    "a misaligned weight of the norm");
             demand(!combined() || (expert() && a_.slots <= catena::slots_added(p)),
@@ -201,6 +134,9 @@ class product_launch {
                 ops.write(flat("norm", a_.norm_f32, std::int64_t{a_.k} * 4));
             if (a_.norm_q8_1 != nullptr)
                 ops.write(flat("quantized norm", a_.norm_q8_1, catena::q8_1_row_bytes(a_.k)));
+            if (a_.begun_squares != nullptr)
+                ops.read(
+                    flat("squares", a_.begun_squares, std::int64_t{a_.k} / 32 * columns_bytes()));
         }
         if constexpr (!tiled) judge_routed(row_, a_, machine_, ops);
         if constexpr (!tiled) judge_turned(row_, a_, machine_, ops);
@@ -299,6 +235,7 @@ class product_launch {
         if (m.residual != nullptr)
             ops.read(result("residual", m, m.residual, m.residual_nb1, m.residual_nb2));
         if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
+        judge_begun(m, ops);
         for (const target& t : targets) {
             demand(tiled == (t.layout != format::q8_1),
                    "a layout that its skeleton does not write");
@@ -306,6 +243,22 @@ class product_launch {
                            columns(m) * catena::activation_row_bytes(t.layout, m.rows)));
         }
     }
+
+    /// The norm of its results that a member begins, if it begins one.
+    void judge_begun(const matvec_member& m, operands& ops) const {
+        demand((m.begun_weight == nullptr) == (m.begun_squares == nullptr),
+               "a norm of which only a part is begun");
+        if (m.begun_weight == nullptr) return;
+        if constexpr (tiled)
+            demand(false, "a norm that a matmul begins");
+        else
+            demand(ends_norms(row_.policy.matvec()) && !expert() && m.q8_1 != nullptr,
+                   "a norm its row does not begin");
+        ops.read(flat("weight of the next norm", m.begun_weight, std::int64_t{m.rows} * 4),
+                 early());
+        ops.write(flat("squares", m.begun_squares, std::int64_t{m.rows} / 32 * columns_bytes()));
+    }
+    std::int64_t columns_bytes() const { return std::int64_t{a_.columns} * 4; }
 
     std::vector<float> activation(std::int64_t row) const {
         std::vector<float> x(static_cast<std::size_t>(a_.k));
@@ -370,7 +323,15 @@ class product_launch {
         if (m.dst != nullptr)
             std::copy(out.begin(), out.end(),
                       offset(m.dst, slot(c) * m.dst_nb1 + token(c) * m.dst_nb2));
+        if (m.begun_weight != nullptr) begin_norm(m, out, c);
         for (const target& t : quantized(m)) quantize(t, out, c);
+    }
+
+    /// Writes the squares of column c, and makes of it what is left of its norm.
+    void begin_norm(const matvec_member& m, std::vector<float>& column, int c) const {
+        float* const sums = m.begun_squares + std::int64_t{c} * m.rows / 32;
+        for (int i = 0; i < m.rows; i += 32) sums[i / 32] = scalar::squares(column.data() + i, 32);
+        for (std::size_t i = 0; i < column.size(); ++i) column[i] *= m.begun_weight[i];
     }
 
     /// Column c of the result, as the matrix that `slot` picks and what follows it make it, before
@@ -388,6 +349,7 @@ class product_launch {
         std::vector<float> x = activation(row);
         if (tiled && numbers() && m.type != format::f32) scalar::round_as_q8_1(x.data(), a_.k);
         std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch, scaled(x.size());
+        const float factor = over_rms(row);
         const auto sum = [&](const void* weight, const float* scales, int r) {
             const auto* at =
                 static_cast<const std::byte*>(weight) + matrix * m.expert_bytes + r * m.row_bytes;
@@ -399,12 +361,12 @@ class product_launch {
             return scalar::dot(scaled.data(), x.data(), a_.k);
         };
         for (int r = 0; r < m.rows; ++r) {
-            float v = sum(m.weight, m.weight_scale, r);
+            float v = sum(m.weight, m.weight_scale, r) * factor;
             if (m.scale != 1) v *= m.scale;
             if (m.factor != nullptr) v *= m.factor[matrix * m.factor_step];
             if (m.bias != nullptr) v += offset(m.bias, matrix * m.bias_nb1)[r];
             if (m.up != nullptr) {
-                float up = sum(m.up, m.up_scale, r);
+                float up = sum(m.up, m.up_scale, r) * factor;
                 if (m.up_factor != nullptr) up *= m.up_factor[matrix * m.factor_step];
                 if (m.up_bias != nullptr) up += offset(m.up_bias, matrix * m.bias_nb1)[r];
                 v = scalar::gated(m.function, v, up, m.alpha, m.limit);

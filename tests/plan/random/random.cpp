@@ -62,6 +62,8 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.convolved > met.graphs / 40);
     CHECK(met.routes > met.graphs / 40);
     CHECK(met.routed > met.graphs / 50);
+    CHECK(met.begun > met.graphs / 40);
+    CHECK(met.ended > met.graphs / 40);
 }
 
 TEST_CASE(

@@ -127,6 +127,7 @@ class small_growth {
 
     void norm() {
         id x = value();
+        if (one_in(4)) x = matmul(x, k);
         if (one_in(2)) {
             x = sum(one_in(6) ? g_.scale(x, 2) : x, value());
             if (one_in(2)) keep(x);

@@ -26,6 +26,7 @@ struct shared_activation {
     match found;
     std::int32_t made_by = -1;  ///< step that makes it; -1: the engine does
     format_set layouts;         ///< layouts in which it is quantized
+    bool begun = false;         ///< made_by begins the norm, and the readers end it
     obstacle norm_apart;        ///< why a step of its own makes its norm, not its readers'
 
     shared_activation(std::int32_t listed_by, match&& m, std::int32_t maker, format_set in)

@@ -31,14 +31,14 @@ class grouper : drafter {
             std::vector<output> waiting = outputs_.outputs(f.common, r, end);
             while (!waiting.empty()) {
                 attempt tried = trial_.begin(activation, waiting.front().matmul);
-                if (trial_.fill(f, tried, waiting)) close(f, tried);
+                if (trial_.fill(f, tried, waiting)) close(tried);
             }
             outputs_.reuse(std::move(waiting));
         }
     }
 
     /// Accepts the step that is tried, and groups the readers of what it quantizes.
-    void close(const family& f, attempt& tried) {
+    void close(attempt& tried) {
         std::vector<made_value> values = trial_.take_values();
         std::optional<routing> routed = routes_.fuse(tried);
         std::optional<std::vector<head_chain>> turned = heads_.fuse(tried);
@@ -50,9 +50,10 @@ class grouper : drafter {
             draft_.leave(left_behind(g_, draft_.outputs[o].what));
         for (made_value& m : values) {
             const std::int32_t p =
-                draft_.add_activation(choices_.chain_of(f, m.value), std::move(m.value), index);
+                draft_.add_activation(choices_.chain_of(*m.of, m.value), std::move(m.value), index);
+            draft_.activation(p).begun = m.begins;
             draft_.outputs[static_cast<std::size_t>(m.output)].makes = p;
-            group(f, p);
+            group(*m.of, p);
         }
     }
 

@@ -2,7 +2,7 @@
 // others join it there.
 #pragma once
 
-#include "catena/plan/detail/draft/attempt.hpp"
+#include "catena/plan/detail/draft/norm_beginner.hpp"
 #include "catena/plan/detail/draft/outputs.hpp"
 #include "catena/plan/detail/find/weigh.hpp"
 #include "catena/plan/detail/order/trial.hpp"
@@ -15,28 +15,33 @@
 
 namespace CATENA_NAMESPACE {
 
-/// A value that an output of the step being tried quantizes, and its readers.
+/// A value that an output of a step quantizes, with its readers and the family that lists them: the
+/// output itself, or a norm of it that the step begins.
 struct made_value {
-    std::int32_t output;
+    std::int32_t output = -1;
+    const family* of;
     match value;
+    bool begins = false;
 };
 
 class group_trial : drafter {
   public:
     group_trial(draft& drafted, reader_judge& judge, weigher& weigh)
-        : drafter(drafted), judge_(judge), weigh_(weigh) {}
+        : drafter(drafted), judge_(judge), weigh_(weigh), norms_(drafted, judge, weigh) {}
 
     /// Tries a step of an activation's readers, without outputs yet, for the matmul at a node and
     /// others like it.
     attempt begin(std::int32_t activation, std::int32_t matmul) {
         values_.clear();
-        const match& m = draft_.activation(activation).found;
+        const shared_activation& read = draft_.activation(activation);
+        const match& m = read.found;
         const reader& r =  // readers stand in node order
             *std::lower_bound(m.readers.begin(), m.readers.end(), matmul,
                               [](const reader& o, std::int32_t node) { return o.node < node; });
         attempt tried(draft_);
         tried.step().chain = activation;
         begin_group(tried.step().what.product(), view_, r.served_by, r.layout, r.node);
+        tried.step().what.product().ends_norm = read.begun;
         if (r.quantized()) tried.reads(m);
         return tried;
     }
@@ -69,6 +74,7 @@ class group_trial : drafter {
   private:
     reader_judge& judge_;
     weigher& weigh_;
+    norm_beginner norms_;
     std::vector<made_value> values_;
 
     /// The answers to a trial that are not the node which forbids it.
@@ -86,11 +92,11 @@ class group_trial : drafter {
         if (alone) {
             const epilogue_site site{sums_, f.common.epilogue, draft_.accepted.actions()};
             output sum = o;
-            std::optional<match> none;
+            std::optional<made_value> none;
             if (part_match<epilogue_part::combine>::take(site, sum) && open(tried, sum, none, &o))
                 return true;
         }
-        std::optional<match> value = quantized(f, tried.step().what.kind(), o);
+        std::optional<made_value> value = quantized(f, tried, o);
         if (!open(tried, o, value)) return false;
         keep(value);
         return true;
@@ -99,7 +105,7 @@ class group_trial : drafter {
     /// Joins an output to the step that is tried if it can be there, without what follows its
     /// matmul if that is what forbids it.
     bool join_with(const family& f, attempt& tried, const output& o) {
-        std::optional<match> value = quantized(f, tried.step().what.kind(), o);
+        std::optional<made_value> value = quantized(f, tried, o);
         std::int32_t blocked = join(tried, o, value ? &*value : nullptr);
         if (blocked != joined && value) {
             value.reset();
@@ -121,7 +127,7 @@ class group_trial : drafter {
     /// gathers factors may stand before the activation is there); a sum of slots stands before its
     /// ADDs. The output is quantized too if that is possible. `apart`: the output without that sum,
     /// which must take longer. False: no position is legal.
-    bool open(attempt& tried, const output& o, std::optional<match>& value,
+    bool open(attempt& tried, const output& o, std::optional<made_value>& value,
               const output* apart = nullptr) {
         const std::size_t before = tried.trial().nodes.size();
         if (cover(tried, o) >= 0) return false;
@@ -132,14 +138,16 @@ class group_trial : drafter {
                 return false;
             const std::int32_t first = o.up >= 0 ? std::min(o.matmul, o.up) : o.matmul,
                                last = *std::max_element(o.nodes.begin(), o.nodes.end());
-            for (const std::int32_t position : {first, o.latest >= 0 ? o.latest : last}) {
-                tried.trial().launch_at = position;
-                if (value && join_covered(tried, o, &*value, before) == joined) return true;
-                if (join_covered(tried, o, nullptr, before) != joined) continue;
-                value.reset();
-                return true;
-            }
-            return false;
+            const auto opens_with = [&](const made_value* by) {
+                for (const std::int32_t position : {first, o.latest >= 0 ? o.latest : last}) {
+                    tried.trial().launch_at = position;
+                    if (join_covered(tried, o, by, before) == joined) return true;
+                }
+                return false;
+            };
+            if (value && opens_with(&*value)) return true;
+            value.reset();
+            return opens_with(nullptr);
         };
         if (opened()) return true;
         tried.trial().nodes.resize(before);
@@ -149,7 +157,7 @@ class group_trial : drafter {
     /// Adds an output to the step that is tried. `value`: the output's readers, if it is quantized
     /// too. Returns `joined`, the node that forbids it, or `unserved` if no row serves them
     /// together.
-    std::int32_t join(attempt& tried, const output& o, const match* value) {
+    std::int32_t join(attempt& tried, const output& o, const made_value* value) {
         const product_problem& group = tried.step().what.product();
         const bool alone = o.parts.has(epilogue_part::combine) || combined(group);
         if (alone && group.member_count > 0) return unserved;
@@ -163,25 +171,35 @@ class group_trial : drafter {
 
     /// Does what join does, for an output that the step covers already, by its nodes from `first`
     /// on.
-    std::int32_t join_covered(attempt& tried, const output& o, const match* value,
+    std::int32_t join_covered(attempt& tried, const output& o, const made_value* value,
                               std::size_t first) {
         if (value !=
             nullptr) {  // from the workspace: no conflict in memory tells who reads too early
-            for (const reader& r : value->readers)
+            for (const reader& r : value->value.readers)
                 if (r.servable() && r.node < tried.trial().launch_at) return r.node;
-            if (tried.trial().launch_at < draft_.slot_of(*value).from)
+            if (tried.trial().launch_at < draft_.slot_of(value->value).from)
                 return tried.trial().launch_at;
         }
-        const bool written = value == nullptr || value->f32_needed;
+        const bool begins = value != nullptr && value->begins;
+        const bool written = value == nullptr || begins || value->value.f32_needed;
         for (std::size_t i = first; i < tried.trial().nodes.size(); ++i) {
             covered_node& c = tried.trial().nodes[i];
             if (view_.nodes[c.node] == o.result) c.elided = !written;
         }
         product_problem& what = tried.step().what.product();
         const std::size_t unproved = what.member_count == 0 ? 0 : first;
-        if (const std::int32_t v = tried.blocker(unproved); v >= 0) return v;
+        const std::size_t without_norm = tried.trial().nodes.size();
+        const auto refused = [&](std::int32_t why) {
+            tried.trial().nodes.resize(without_norm);
+            return why;
+        };
+        if (begins) cover_norm(tried, o.result, value->value);
+        if (const std::int32_t v = tried.blocker(unproved); v >= 0) return refused(v);
+        const bool quantizes = what.needs.epilogue.has(epilogue_part::quantize);
+        if (value != nullptr && quantizes && begins != what.begins_norm) return refused(unserved);
         const product_computation needs = what.needs;
         const int alignment = what.alignment;
+        const bool began = std::exchange(what.begins_norm, what.begins_norm || begins);
         add_member(view_, what, o, value != nullptr, written);
         if (choices_.serves(what)) {
             tried.add(o);
@@ -189,8 +207,19 @@ class group_trial : drafter {
         }
         what.needs = needs;
         what.alignment = alignment;
+        what.begins_norm = began;
         what.member[--what.member_count] = {};
-        return unserved;
+        return refused(unserved);
+    }
+
+    /// Lets the step that is tried cover a norm that it begins, of one of its results. Nobody
+    /// writes the norm as f32.
+    void cover_norm(attempt& tried, std::int32_t of, const match& norm) {
+        std::int32_t before = g_.position(of);
+        for (const taken_node& n : norm.taken) {
+            tried.trial().nodes.push_back({n.node, true, fed_by(g_, n.node, before), ~0u});
+            before = n.node;
+        }
     }
 
     /// Lets the step that is tried cover an output. Returns -1, or the node that another step
@@ -218,13 +247,24 @@ class group_trial : drafter {
         return -1;
     }
 
+    /// The value that the step could quantize of an output: a norm of it, or itself.
+    std::optional<made_value> quantized(const family& f, attempt& tried, const output& o) {
+        const product_problem& group = tried.step().what.product();
+        if (!f.common.epilogue.has(epilogue_part::quantize) || o.renamed ||
+            view_.at(o.result).ne[0] % 32 != 0)
+            return std::nullopt;
+        if (std::optional<begun_norm> norm = norms_.of(group, o))
+            return made_value{-1, norm->of, std::move(norm->value), true};
+        std::optional<match> own = quantized_itself(f, group.needs.kind, o);
+        if (!own) return std::nullopt;
+        return made_value{-1, &f, *std::move(own), false};
+    }
+
     /// The readers of an output, if the skeleton that makes it can quantize it for all that are
     /// served: a matvec as q8_1, a matmul for matmuls, whose layouts depend on the rows.
-    std::optional<match> quantized(const family& f, skeleton maker, const output& o) {
+    std::optional<match> quantized_itself(const family& f, skeleton maker, const output& o) {
         const tensor& result = view_.at(o.result);
-        if (!f.common.epilogue.has(epilogue_part::quantize) || o.renamed ||
-            result.ne[0] % 32 != 0 || !read_as_copy(g_, o.result))
-            return std::nullopt;
+        if (!read_as_copy(g_, o.result)) return std::nullopt;
         match m = matcher(g_, f.common).at_value(o.result);
         if (!m.found()) return std::nullopt;
         const bool tiled = maker == skeleton::matmul;
@@ -249,10 +289,10 @@ class group_trial : drafter {
     }
 
     /// Keeps the readers of the step's last output, if it is quantized for any.
-    void keep(std::optional<match>& value) {
-        if (value)
-            values_.push_back(
-                {static_cast<std::int32_t>(draft_.outputs.size()) - 1, std::move(*value)});
+    void keep(std::optional<made_value>& value) {
+        if (!value) return;
+        value->output = static_cast<std::int32_t>(draft_.outputs.size()) - 1;
+        values_.push_back(*std::move(value));
     }
 };
 

@@ -81,7 +81,7 @@ class inside_fuser : drafter {
         if (!scope.float_weights) draft_.activations.back().layouts = {};
         if (scope.norm)
             draft_.activations.back().made_by = static_cast<std::int32_t>(draft_.steps.size()) - 1;
-        groups_.close(f, *tried);
+        groups_.close(*tried);
         groups_.group(f, index);  // who reads what the step writes, or the engine's f32
         return {};
     }

@@ -30,8 +30,9 @@ inline std::uint64_t hash(const product_problem& p) {
     hasher h;
     h << (p.needs.emits.bits ^ p.needs.weights.bits);
     h << detail::as_word(p.k, p.columns)
-      << detail::as_word(p.needs.stages.bits,
-                         p.alignment << 8 | static_cast<int>(p.needs.activation));
+      << detail::as_word(p.needs.stages.bits, (p.ends_norm ? 1 << 16 : 0) |
+                                                  (p.begins_norm ? 1 << 17 : 0) | p.alignment << 8 |
+                                                  static_cast<int>(p.needs.activation));
     for (int i = 0; i < p.member_count; ++i)
         h << detail::as_word(p.member[i].rows,
                              p.member[i].epilogue.bits << 8 | static_cast<int>(p.member[i].type));

@@ -22,6 +22,29 @@ class weigher {
         return why;
     }
 
+    /// Does a norm of an output take less time if the output's launch begins it and its readers'
+    /// launch ends it, than in a launch between the two? `group` has not the output yet.
+    bool beginning_pays(const match& m, const product_problem& group, const output& o) {
+        product_problem reads;
+        for (const reader& r : m.readers) {
+            if (reads.member_count == max_members) return false;
+            if (reads.member_count == 0)
+                reads = empty_group(view_, skeleton::matvec, format::q8_1, r.node);
+            add_member(view_, reads, plain_output(view_, r.node), false, true);
+        }
+        product_problem makes = group;
+        add_member(view_, makes, o, false, true);
+        return beginning_.of({makes, reads}, [&] {
+            product_problem begins = group, ends = reads;
+            add_member(view_, begins, o, true, true);
+            begins.begins_norm = ends.ends_norm = true;
+            if (rows_.pick(begins).row < 0 || rows_.pick(ends).row < 0) return false;
+            const expected_time norm = rows_.time(problem_of(view_, m, m.layouts()));
+            return shorter(rows_.time(begins) + rows_.time(ends),
+                           rows_.time(makes) + norm + rows_.time(reads));
+        });
+    }
+
     /// Does the launch of these experts with their sum, and a norm of it, take less time than the
     /// launch without the sum, and a norm that adds it up? In both cases the norm adds what else
     /// joins the sum: a shared expert's result and a residual. If nothing does, the norm's readers
@@ -86,6 +109,10 @@ class weigher {
     /// By the experts that would be added up, the readers of a norm of that which may compute it,
     /// and how many ADDs follow before the norm: does it pay?
     memo<std::tuple<product_problem, product_problem, int>, bool> combining_;
+
+    /// By the launch that makes a norm's input and the one that reads the norm: does it pay to
+    /// begin the norm in the first and to end it in the second?
+    memo<std::tuple<product_problem, product_problem>, bool> beginning_;
 
     /// The matrices that read the norm of a value, as the launch that computes the norm. Without
     /// members: they cannot be one launch.

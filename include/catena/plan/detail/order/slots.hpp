@@ -28,10 +28,13 @@ class slot_map {
         std::int32_t readers = 0;
         format_set layouts;                 ///< layouts that the readers may ask for
         std::int64_t small = 0, large = 0;  ///< bytes in a layout of int8, and of 16-bit floats
+        std::int64_t begun = 0;             ///< bytes in q8_1, with room for a norm that is begun
         std::int32_t slot = -1;
         format_set written;  ///< layouts of a plan: several steps may quantize the same value
 
-        std::int64_t bytes(format layout) const { return in_mma_blocks(layout) ? large : small; }
+        std::int64_t bytes(format layout) const {
+            return in_mma_blocks(layout) ? large : layout == format::q8_1 ? begun : small;
+        }
         std::int64_t bytes_written() const {
             std::int64_t sum = 0;
             for (const format layout : written) sum += bytes(layout);
@@ -123,12 +126,13 @@ class slot_map {
             fresh.stream = m.stream;
             fresh.from = m.node;
             const std::int64_t rows = k > 0 ? quotient(elements(view_.at(value)), k) : 0;
-            const auto bytes = [&](format layout) {
-                return round_up(rows * activation_row_bytes(layout, k),
-                                static_cast<std::int64_t>(workspace_alignment));
+            const auto bytes = [&](std::int64_t of_row) {
+                return round_up(rows * of_row, static_cast<std::int64_t>(workspace_alignment));
             };
-            fresh.small = bytes(format::q8_1);
-            fresh.large = bytes(format::bf16_mma);
+            fresh.small = fresh.begun = bytes(activation_row_bytes(format::q8_1, k));
+            fresh.large = bytes(activation_row_bytes(format::bf16_mma, k));
+            // A row more without squares takes at least as much, so the bound holds.
+            if (rows > 1 && rows <= mma_columns) fresh.begun = bytes(begun_row_bytes(k));
             all_.push_back(fresh);
             next_.push_back(first_[at(value)]);
             first_[at(value)] = c;

@@ -51,6 +51,12 @@ class argument_reader {
         if (workspace_ == nullptr || !c.layouts.has(layout)) return nullptr;
         return static_cast<std::byte*>(workspace_) + c.workspace_offset[layout_number(layout)];
     }
+    /// The squares of a norm that is begun lie behind its rows.
+    float* squares(std::int32_t chain, std::int64_t k, std::int64_t rows) const {
+        void* const at = activation(chain, format::q8_1);
+        if (at == nullptr) return nullptr;
+        return reinterpret_cast<float*>(static_cast<std::byte*>(at) + rows * q8_1_row_bytes(k));
+    }
     template <class Args>
     void quantize_to(Args& a, std::int32_t chain) const {
         for (const layout_field<Args>& f : layout_fields<Args>) a.*f.to = activation(chain, f.type);
@@ -87,7 +93,10 @@ class argument_reader {
             const stored_member& stored =
                 made_.members[static_cast<std::size_t>(head().first_member + m)];
             a.member[m] = stored.args;
-            if (stored.makes >= 0) quantize_to(a.member[m], stored.makes);
+            if (stored.makes < 0) continue;
+            quantize_to(a.member[m], stored.makes);
+            if (a.member[m].begun_weight != nullptr)
+                a.member[m].begun_squares = squares(stored.makes, a.member[m].rows, a.columns);
         }
     }
 
@@ -104,6 +113,7 @@ class argument_reader {
         a.norm_f32 = head().norm_f32;
         if (makes_norm(step_.what)) a.norm_q8_1 = activation(step_.chain, format::q8_1);
         a.eps = head().eps;
+        if (step_.what.product().ends_norm) a.begun_squares = squares(step_.chain, a.k, a.columns);
         a.combined = head().combined;
         a.routing = head().routing;
         if (head().heads >= 0)

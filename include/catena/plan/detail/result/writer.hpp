@@ -188,6 +188,7 @@ class plan_writer {
             c.sum = m.sum;
             c.activation = m.activation;
             if (p.made_by >= 0) c.made_by = stored[at(p.made_by)];
+            c.begun = p.begun;
             c.f32_written = m.f32_needed;
             c.sum_written = m.sum_needed;
             c.layouts = p.layouts;
@@ -264,6 +265,7 @@ class plan_writer {
             if (asked.needs.emits.has(format::f32)) h.norm_f32 = address.floats(m.activation);
             h.eps = m.params.eps;
         }
+        if (asked.ends_norm) h.eps = m.params.eps;
         if (asked.expert) {
             const tensor& x = view_.at(first.src[1]);
             h.x_slots = static_cast<std::int32_t>(x.ne[1]);
@@ -302,6 +304,10 @@ class plan_writer {
             stored_member& member = out_.members.emplace_back();
             fill_member(member.args, g_, o.what, what, band, address);
             member.makes = o.makes;
+            if (o.makes >= 0 && draft_.activations[at(o.makes)].begun) {
+                const match& norm = draft_.activations[at(o.makes)].found;
+                member.args.begun_weight = address.floats(norm.reads[operand::weight].tensor);
+            }
             band += bands_of(what, s.band_rows);
         }
     }

@@ -152,8 +152,19 @@ class epilogue_launch : public head_launch {
         }
         if (m.dst != nullptr)
             write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result", p.first_read);
+        if (m.begun_weight != nullptr) return begin_norm(p, v);
         const std::int64_t quantized_rows = p.sums ? p.tokens : p.columns;
         store_quantized(quantized_layouts(p.row), m, v, m.rows * quantized_rows, m.rows);
+    }
+    /// Begins a norm of the results.
+    void begin_norm(const member_products& p, const value& v) {
+        const matvec_member& m = p.m;
+        uses(p, epilogue_part::quantize);
+        early.push_back({rows_at(m.begun_weight, m.rows, 1, 0), "the next norm's weight", false});
+        const value weight =
+            of_rows(vector(m.begun_weight, m.rows, 4, "the next norm's weight"), m.rows, p.columns);
+        check_squares(m.begun_squares, m.q8_1, m.rows, p.columns);
+        quantize(m.q8_1, format::q8_1, times(v, weight), m.rows, p.columns, v.hash);
     }
     static format_set quantized_layouts(const product_computation& row) {
         if (!row.epilogue.has(epilogue_part::quantize)) return {};

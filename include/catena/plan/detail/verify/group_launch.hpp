@@ -61,13 +61,17 @@ class group_launch : public epilogue_launch {
     }
 
     template <class Args>
-    value x_of(const product_computation& c, const Args& a, std::int64_t rows) {
-        if (c.activation == format::f32) return f32_rows(a, rows);
+    void check_distances(const product_computation& c, const Args& a, std::int64_t rows) {
         const bool fp8 = c.activation == format::fp8_group;
         const bool in_blocks = !fp8 && c.activation != format::q8_1;  // rows of a block together
         if (!in_blocks && rows > 1 && a.x_bytes != (fp8 ? a.k : q8_1_row_bytes(a.k)))
             fail("has rows at other distances than they were written",
                  static_cast<std::uint64_t>(a.x_bytes), "the activation");
+    }
+    template <class Args>
+    value x_of(const product_computation& c, const Args& a, std::int64_t rows) {
+        if (c.activation == format::f32) return f32_rows(a, rows);
+        check_distances(c, a, rows);
         return activation(a.x, c.activation, a.k, rows);
     }
     template <class Args>
@@ -76,6 +80,10 @@ class group_launch : public epilogue_launch {
         return read_at(aligned_rows(a.x, 16, name, a.k, rows, a.x_bytes), name);
     }
     value x_of_matvec(const product_computation& c, const matvec_args& a, std::int64_t rows) {
+        if (a.begun_squares != nullptr) {
+            check_distances(c, a, rows);
+            return activation(a.x, c.activation, a.k, rows, a.begun_squares, a.eps);
+        }
         if (!has_norm(c.stages)) return x_of(c, a, rows);
         value v = f32_rows(a, rows);
         if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is

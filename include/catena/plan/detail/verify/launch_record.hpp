@@ -17,6 +17,7 @@ namespace CATENA_NAMESPACE::proof {
 struct slot_content {
     std::uint64_t begin = 0, end = 0;  ///< bytes of the workspace
     value what;
+    std::uint64_t begun = 0;  ///< hash of what the squares behind it are of; 0: there are none
     format layout = format::unknown;
     std::int64_t k = 0, rows = 0;  ///< elements of a row, and rows, of the quantized value
     std::int32_t stream = 0;
@@ -103,14 +104,18 @@ class launch_record {
         results.push_back({r, v, name, first_read, reads.size()});
     }
 
-    void quantize(const void* to, format layout, const value& v, std::int64_t k,
-                  std::int64_t rows) {
+    /// `begun`: hash of what the norm is of, if it is one that is begun.
+    void quantize(const void* to, format layout, const value& v, std::int64_t k, std::int64_t rows,
+                  std::uint64_t begun = 0) {
         if (to == nullptr) return;
         aligned(address_of(to), 16, "a quantized result");
+        const std::int64_t of_row =
+            begun != 0 ? begun_row_bytes(k) : activation_row_bytes(layout, k);
         slot_content c;
         c.begin = address_of(to) - workspace_at_;
-        c.end = c.begin + static_cast<std::uint64_t>(rows * activation_row_bytes(layout, k));
+        c.end = c.begin + static_cast<std::uint64_t>(rows * of_row);
         c.what = v;
+        c.begun = begun;
         c.layout = layout;
         c.k = k;
         c.rows = rows;
@@ -118,8 +123,18 @@ class launch_record {
         quantized.push_back(c);
     }
 
-    /// The activation at an address of the workspace, as rows of k.
-    value activation(const void* x, format layout, std::int64_t k, std::int64_t rows) {
+    /// Are squares where those of rows of k lie that are quantized at an address?
+    void check_squares(const float* squares, const void* rows_at, std::int64_t k,
+                       std::int64_t rows) {
+        const auto behind = static_cast<std::uint64_t>(rows * q8_1_row_bytes(k));
+        if (address_of(squares) != address_of(rows_at) + behind)
+            fail("do not lie behind their norm", address_of(squares), "squares");
+    }
+
+    /// The activation at an address of the workspace, as rows of k. `squares`: of a norm that the
+    /// launch ends, which needs eps; null: it is none.
+    value activation(const void* x, format layout, std::int64_t k, std::int64_t rows,
+                     const float* squares = nullptr, float eps = 0) {
         const char* const name = "the activation";
         aligned(address_of(x), 16, name);
         const std::uint64_t at = address_of(x) - workspace_at_;
@@ -134,7 +149,11 @@ class launch_record {
             if (c.layout != layout || !cut || c.rows * c.k != rows * k)
                 fail("lies in the workspace otherwise than it is read", at, name);
             activations.push_back(c);
-            return c.what;
+            if ((c.begun != 0) != (squares != nullptr) || (c.begun != 0 && c.k != k))
+                fail("is a norm that is begun and not ended, or ended and not begun", at, name);
+            if (squares == nullptr) return c.what;
+            check_squares(squares, x, k, rows);
+            return times(c.what, over_rms(c.begun, eps, k));
         }
         fail("is not, or no longer, in the workspace", at, name);
         return {};

@@ -314,10 +314,15 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     if (rules.broken) return rules.broken;
     rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
                "is written for several columns", a.columns, "the norm");
+    rules.must(a.begun_squares == nullptr || (ends_norms(p) && !experts),
+               "is nothing that its row ends", 0, "the norm");
     bool meet = false;
     for (std::int32_t i = 0; i < a.members; ++i) {
         const matvec_member& m = a.member[i];
         const std::int64_t own = band_results(a, m);
+        rules.must(m.begun_weight == nullptr || (ends_norms(p) && !experts && m.q8_1 != nullptr &&
+                                                 m.begun_squares != nullptr),
+                   "is nothing that its row begins", i, "the next norm");
         limit_member(rules, a, m, 8);
         rules.must(!a.combined || m.experts > 0, "are added up in a matrix of all tokens", i,
                    "slots");

@@ -93,8 +93,14 @@ inline value times(const value& v, float number) {
     return number == 1 ? v : times(v, single(hash_of(term::number, bits_of(number))));
 }
 
+/// 1 / rms of rows of k, whose values have a hash.
+inline value over_rms(std::uint64_t of, float eps, std::int64_t k) {
+    return single(hash_of(term::rms_norm, of, bits_of(eps), k));
+}
+
 /// The norm of rows of k: a row times its 1 / rms. A layer_norm subtracts the row's mean first.
 inline value normed(term kind, const value& v, float eps, std::int64_t k) {
+    if (kind == term::rms_norm) return times(v, over_rms(v.hash, eps, k));
     return single(hash_of(kind, v.hash, bits_of(eps), k));
 }
 
