@@ -177,7 +177,9 @@ value chain_json(const graph_view& g, const explained_chain& c, tensor_names& na
             {"steps", c.steps},
             {"f32_written", c.f32_written},
             {"sum_written", c.sum_written},
-            {"norm", !has_norm(c.stages)    ? ""
+            {"norm", !has_norm(c.stages) ? ""
+                     : c.begun
+                         ? "begun by the launch that makes its input, ended by that of its readers"
                      : c.norm_apart.empty() ? "by the launch of its readers"
                                             : "apart: " + c.norm_apart}};
 }

@@ -151,7 +151,7 @@ std::string as_json(const report& r, bool verbose) {
     root["norms"] = value::array();
     for (const explained_chain& c : r.plan.chains) {
         if (!has_norm(c.stages)) continue;
-        value v{{"node", c.node}, {"placement", name(c.placement)}};
+        value v{{"node", c.node}, {"placement", c.begun ? "begun" : name(c.placement)}};
         if (!c.norm_apart.empty()) v["apart"] = c.norm_apart;
         root["norms"].push_back(std::move(v));
     }

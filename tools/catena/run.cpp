@@ -13,6 +13,7 @@
 #include "catena/plan/step.hpp"
 #include "catena/runtime.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -35,9 +36,13 @@ int steps_of_layers(const plan& p, int layers) {
     const auto steps = p.steps();
     const int all = static_cast<int>(steps.size());
     if (layers == 0) return all;
-    const auto begins = [](const step& s, bool norms_only) {
+    const auto begins = [&steps](const step& s, bool norms_only) {
         // Attention reads heads, and experts are picked by a routing.
         if (has_heads(stages_of(s.what)) || routes(stages_of(s.what))) return false;
+        // A norm of two launches is that of its first reader.
+        if (s.what.kind() != skeleton::row && s.what.product().ends_norm)
+            return &s == &*std::find_if(steps.begin(), steps.end(),
+                                        [&s](const step& o) { return o.chain == s.chain; });
         const bool quantizes = s.what.kind() == skeleton::row || quantizes_inside(s.what);
         return has_norm(stages_of(s.what)) || (quantizes && !norms_only);
     };

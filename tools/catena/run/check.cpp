@@ -102,8 +102,10 @@ void checker::keep(int step, std::uint64_t key, std::map<int, made_activation>& 
                    step_result& to) {
     for (auto& [member, values] : made) {
         for (comparison& c : values.comparisons()) to.comparisons.push_back(std::move(c));
-        activations_[plan_.makes(step, member)] =
-            values.completed(on_, random_bits(key, static_cast<std::uint64_t>(2 + member)));
+        values.complete(on_, random_bits(key, static_cast<std::uint64_t>(2 + member)));
+        const int chain = plan_.makes(step, member);
+        activations_[chain] = values.values();
+        squares_[chain] = values.squares();
     }
 }
 

@@ -129,7 +129,10 @@ class checker {
     check_options asked_;
     void* workspace_ = nullptr;
     std::map<int, std::vector<double>>
-        activations_;                   ///< per chain of the plan: its value, not quantized
+        activations_;  ///< per chain of the plan: its value, not quantized; of a norm that was
+                       ///< begun what is to be divided by the rms
+    std::map<int, std::vector<double>>
+        squares_;                       ///< per chain: of a norm that was begun, else empty
     std::map<int, step_result> wrong_;  ///< steps that do not agree
 };
 

@@ -117,7 +117,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
             const auto exact_wanted = std::span(exact_product).subspan(c * rows, rows);
             products.add(on_, p, column, wanted, exact_wanted);
             if (!quantized_outputs(m, a.columns, 0).empty())
-                made.try_emplace(p.at.member, a.columns, m, same_sums ? same_rule_limit : limit)
+                made.try_emplace(p.at.member, on_, a.columns, m,
+                                 same_sums ? same_rule_limit : limit)
                     .first->second.add(on_, column.made_row, p.at.first,
                                        same_sums ? wanted : exact_wanted);
         }

@@ -3,7 +3,10 @@
 #include "pieces.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <set>
+#include <utility>
 
 namespace catena::tool {
 namespace {
@@ -69,6 +72,20 @@ std::vector<column_place> columns_of(const matvec_args& a, const band& b, int sl
     const int token = b.column / columns_of_token(a), own = b.column % columns_of_token(a);
     return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : own + slot), own, token,
              b.column}};
+}
+
+/// A norm that was begun, as rows that are not yet divided by the rms, and the squares of each 32
+/// values of what it is of.
+std::vector<double> ended(const matvec_args& a, std::vector<double> rows,
+                          const std::vector<double>& squares) {
+    const auto k = static_cast<std::size_t>(a.k), of_row = k / 32;
+    for (std::size_t c = 0; c < rows.size() / k; ++c) {
+        const auto own = std::span(squares).subspan(c * of_row, of_row);
+        const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+        const double rms = std::sqrt(sum / a.k + static_cast<double>(a.eps));
+        for (double& v : std::span(rows).subspan(c * k, k)) v /= rms;
+    }
+    return rows;
 }
 
 }  // namespace
@@ -139,7 +156,8 @@ std::map<int, made_activation> checker::compare_bands(
             const auto wanted = std::span(should).subspan(c * rows, rows);
             products.add(on_, b, column, wanted, std::span(exact_product).subspan(c * rows, rows));
             if (b.member.q8_1 != nullptr)
-                made.try_emplace(b.at.member, results_of(a, b.member), b.member, same_rule_limit)
+                made.try_emplace(b.at.member, on_, results_of(a, b.member), b.member,
+                                 same_rule_limit)
                     .first->second.add(on_, column.made_row, b.at.first, wanted);
         }
         result.computed += static_cast<double>(should.size());
@@ -200,6 +218,11 @@ void checker::seed_inputs(int step, const matvec_args& a, std::int64_t rows) {
     if (norm)
         write_values(on_, const_cast<float*>(a.norm_weight),
                      seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
+    for (int i = 0; i < a.members; ++i)
+        if (const float* weight = a.member[i].begun_weight; weight != nullptr)
+            write_values(
+                on_, const_cast<float*>(weight),
+                seeded(random_bits(asked_.seed, where_.key(weight)), a.member[i].rows, 1, 0.1f));
 }
 
 std::vector<double> checker::multiplied_by(int step, const matvec_args& a,
@@ -220,7 +243,12 @@ checker::read_activations checker::activations_of(int step, const matvec_args& a
     if ((norm && !has_float_weights(needs.weights)) || quantizes_inside(needs))
         return {quantized_inside(exact), exact};
     if (needs.activation == format::f32) return {exact, exact};
-    return {read_activation(a, std::ssize(exact) / a.k), exact};
+    const std::int64_t rows = std::ssize(exact) / a.k;
+    std::vector<double> read = read_activation(a, rows);
+    if (a.begun_squares == nullptr) return {std::move(read), exact};
+    const auto squares = read_values(on_, a.begun_squares, rows * (a.k / 32));
+    return {ended(a, std::move(read), {squares.begin(), squares.end()}),
+            ended(a, exact, squares_.at(s.chain))};
 }
 
 void checker::compare_norm(const matvec_args& a, const std::vector<double>& norm,
