@@ -101,6 +101,21 @@ TEST_CASE("a norm of one column, or of more than eight, is not begun", "[plan][b
     CHECK(whole(planned_by_host(c.g)));
 }
 
+TEST_CASE("a norm is begun only where that takes less time than a launch between",
+          "[plan][begun]") {
+    const std::int64_t length = GENERATE(512, 16384);  // 512 rows are 16 bands of 32
+    graph_builder g;
+    const id made = g.other({g.input(format::f32, {length, 4})});
+    const id x = g.input(format::f32, {k, 4});
+    const id sum = g.add(g.matmul(format::q8_0, k, made), x), value = g.scaled_norm(sum);
+    g.other({sum, g.matmul(format::q8_0, k, value)});
+    table t = shipped_table();
+    arch wide = t.limits();
+    wide.sms = 512;
+    t.device = wide;
+    CHECK(whole(checked_plan(g, t)) == (length > 512));
+}
+
 TEST_CASE("a norm is not begun where bits must not depend on the columns", "[plan][begun]") {
     two_launches c;
     options asked;
