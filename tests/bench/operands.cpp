@@ -187,3 +187,23 @@ TEST_CASE("Every operand that a part of an epilogue reads has a place in a membe
         }
     }
 }
+
+TEST_CASE("A launch that begins or ends a norm is dealt its weight and squares") {
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    const auto room = std::make_unique<std::byte[]>(bytes);
+    for (const bool both : {false, true}) {
+        product_problem p;
+        p.needs.kind = skeleton::matvec;
+        p.needs.activation = format::q8_1;
+        p.needs.epilogue = epilogue_set::of(epilogue_part::quantize);
+        p.k = 512, p.columns = 3, p.member_count = 1;
+        p.member[0] = {format::q4_K, 64, 0, p.needs.epilogue};
+        p.begins_norm = p.ends_norm = both;
+        dealer deal(room.get(), bytes);
+        const matvec_args a = operands_of(p, 64, deal).matvec;
+        CHECK((a.begun_squares != nullptr) == both);
+        CHECK((a.member[0].begun_weight != nullptr) == both);
+        CHECK((a.member[0].begun_squares != nullptr) == both);
+        if (both) CHECK(a.eps > 3.5f / 32);  // random squares may be as far below 0
+    }
+}

@@ -132,7 +132,7 @@ class checker {
         activations_;  ///< per chain of the plan: its value, not quantized; of a norm that was
                        ///< begun what is to be divided by the rms
     std::map<int, std::vector<double>>
-        squares_;                       ///< per chain: of a norm that was begun, else empty
+        squares_;                       ///< per chain: squares of a norm that was begun, or none
     std::map<int, step_result> wrong_;  ///< steps that do not agree
 };
 
