@@ -51,6 +51,12 @@ constexpr row_policy convolving_policies[] = {
     {.threads = 256, .values = 8, .rows = 8},                  // k <= 256, 8 sequences
 };
 
+/// Heads that are recalled: a lane keeps four values of each of eight rows of the state.
+constexpr row_policy recalling_policies[] = {
+    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // k <= 128
+    {.threads = 128, .values = 4, .rows = 4},                  // k <= 128
+};
+
 /// Routing, a block for each token.
 constexpr row_policy route_policies[] = {
     {.threads = 32, .values = 4},   // experts <= 128
@@ -81,6 +87,8 @@ constexpr row_policy elementwise_policies[] = {
 std::vector<policy> row_policies(const row_computation& computes) {
     if (convolves(computes.stages))
         return {std::begin(convolving_policies), std::end(convolving_policies)};
+    if (recalls(computes.stages))
+        return {std::begin(recalling_policies), std::end(recalling_policies)};
     if (has_heads(computes.stages)) return {std::begin(head_policies), std::end(head_policies)};
     if (routes(computes.stages)) return {std::begin(route_policies), std::end(route_policies)};
     const bool scales_apart = computes.emits.has(format::int8_token);

@@ -16,9 +16,11 @@ constexpr bool reads_weight(const stage& s) {
 
 /// The stages that a convolved value passes.
 inline constexpr stage_set convolved_stages = stage_kind::rms_norm | stage_kind::emit;
+/// The stages that a recalled value passes.
+inline constexpr stage_set recalled_stages = stage_kind::delta_rule | stage_kind::emit;
 
-/// The rule of a second norm, whose result only a weight reads, then the op's own, and then that of
-/// what a convolution makes.
+/// The rule of a second norm, whose result only a weight reads, then the op's own, and then those
+/// of what a convolution and the delta rule make.
 template <flow Before, class Op>
 constexpr flow flow_after_op() {
     if constexpr (!std::is_same_v<Op, refused_op>) {
@@ -33,7 +35,10 @@ constexpr flow flow_after_op() {
         next.refused || !convolves(Before.passed) || convolved_stages.has(next.last);
     static_assert(of_heads,
                   "catena: convolve makes heads: rms_norm norms them, and emit<f32> writes them");
-    return of_heads ? next : refused;
+    constexpr bool recalled =
+        next.refused || !recalls(Before.passed) || recalled_stages.has(next.last);
+    static_assert(recalled, "catena: delta_rule makes heads, which emit<f32> writes");
+    return of_heads && recalled ? next : refused;
 }
 
 template <class... Ops>

@@ -75,7 +75,14 @@ struct inputs {
     std::int64_t heads = 1;          ///< rows of x that a token has next to each other
     std::vector<double> taps = {};   ///< [length, channels] of a convolution, the last tap for a
                                      ///< token's own value; channels are heads next to each other
-    std::vector<double> state = {};  ///< [length - 1, channels]: values before the first token
+    std::vector<double> state = {};  ///< [length - 1, channels] of a convolution: values before the
+                                     ///< first token; [k, k, heads] of the delta rule
+    std::int64_t key_heads = 0;      ///< heads of a token's keys in the delta rule, whose values
+                                     ///< are x
+    std::vector<double> queries = {}, keys = {};  ///< [k, key_heads, tokens]
+    std::vector<double> decay = {};  ///< [heads, tokens] or [k, heads, tokens]: the logarithm of
+                                     ///< what a token leaves of the state
+    std::vector<double> beta = {};   ///< [heads, tokens]: the share of an error that is corrected
     rope_numbers rope = {};
     std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
     std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them
@@ -95,7 +102,7 @@ struct inputs {
 struct outputs {
     std::vector<double> sum;         ///< [k, rows], if the chain emits it
     std::vector<double> value;       ///< [k, rows]: what every emit<F> and quantize<F> rounds
-    std::vector<double> state = {};  ///< [length - 1, channels]: the last values of a convolution
+    std::vector<double> state = {};  ///< the state behind the last token, as inputs::state
     std::map<std::int64_t, std::vector<double>> stored = {};  ///< rows of the cache by their
                                                               ///< numbers: the heads of a token
     /// [k, rows]: scores of a token's experts, what these are sorted by, and their numbers, the

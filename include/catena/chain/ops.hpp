@@ -4,6 +4,7 @@
 #include "catena/chain/ops/add.hpp"
 #include "catena/chain/ops/combine.hpp"
 #include "catena/chain/ops/convolve.hpp"
+#include "catena/chain/ops/delta_rule.hpp"
 #include "catena/chain/ops/emit.hpp"
 #include "catena/chain/ops/epilogue.hpp"
 #include "catena/chain/ops/glu.hpp"

@@ -16,6 +16,9 @@ enum class stage_kind : std::uint8_t {
     convolve,      ///< value = f(the sum of a channel's last values times its taps, plus a bias):
                    ///< f is a gate_function of the launch. The values of tokens before the first
                    ///< one are the state of the sequence, which is replaced
+    delta_rule,    ///< value = what the state of a sequence recalls for a query, when a token has
+                   ///< let it decay and has corrected it: the gated delta rule of linear attention.
+                   ///< The state is replaced
     combine,       ///< value = the results of a token's experts times their weights, added up, plus
                    ///< x, or nothing, or x * sigmoid(a number for each row)
     scale,         ///< value *= a number of the launch
@@ -49,12 +52,13 @@ enum class stage_kind : std::uint8_t {
 inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;
 
 constexpr const char* name(stage_kind kind) {
-    constexpr const char* names[] = {
-        "convolve",   "combine",       "scale",     "add_residual",    "rms_norm",
-        "layer_norm", "l2_norm",       "glu",       "mul_weight",      "add_bias",
-        "gate",       "join_residual", "next_norm", "mul_next_weight", "own",
-        "rope",       "store",         "score",     "choose",          "weigh",
-        "emit",       "quantize",      "mul_mat",   "mul_mat_id",      "epilogue"};
+    constexpr const char* names[] = {"convolve",      "delta_rule", "combine",         "scale",
+                                     "add_residual",  "rms_norm",   "layer_norm",      "l2_norm",
+                                     "glu",           "mul_weight", "add_bias",        "gate",
+                                     "join_residual", "next_norm",  "mul_next_weight", "own",
+                                     "rope",          "store",      "score",           "choose",
+                                     "weigh",         "emit",       "quantize",        "mul_mat",
+                                     "mul_mat_id",    "epilogue"};
     static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
     return names[static_cast<int>(kind)];
 }
@@ -88,9 +92,13 @@ inline constexpr stage_set head_stages = stage_kind::rms_norm | stage_kind::mul_
 /// Does a launch convolve, and then norm the heads that the channels are?
 CATENA_FN constexpr bool convolves(stage_set stages) { return stages.has(stage_kind::convolve); }
 
+/// Does a launch recall heads of linear attention from the state of a sequence?
+CATENA_FN constexpr bool recalls(stage_set stages) { return stages.has(stage_kind::delta_rule); }
+
 /// Does a launch work on heads?
 CATENA_FN constexpr bool has_heads(stage_set stages) {
-    return stages.any(stage_kind::convolve | stage_kind::rope | stage_kind::store);
+    return stages.any(stage_kind::convolve | stage_kind::delta_rule | stage_kind::rope |
+                      stage_kind::store);
 }
 
 /// Does a launch send tokens to their experts?
@@ -134,6 +142,7 @@ constexpr stage_rule rule_of(stage_kind kind) {
         case stage_kind::epilogue:
             return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
         case stage_kind::convolve:
+        case stage_kind::delta_rule:
         case stage_kind::combine:
         case stage_kind::scale:
         case stage_kind::add_residual:

@@ -149,6 +149,12 @@ CATENA_FN real logistic(real v) {
     return less(v, real{-87}) ? real{0} : share;
 }
 
+/// log(1 + e^v), where 1 + e^v is rounded, and v itself above 20, both as in ggml.
+CATENA_FN real softplus(real v) {
+    const bool itself = less(real{20}, v) || is_nan(v);
+    return itself ? v : log(real{1} + exp(v));
+}
+
 /// Within 1.4 ulp. A polynomial where 1 - 2 / (e^2v + 1) would cancel.
 CATENA_FN real tanh(real v) {
     const real a = abs(v), square = v * v;

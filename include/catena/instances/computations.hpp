@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 7644a00d8b4320b7.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash dd9647395a12ecf7.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -10,6 +10,8 @@ inline constexpr row_computation combine_scale_add_rms_norm_mul_ggml =
     {.stages = stage_set::of(stage_kind::combine) | stage_kind::scale | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight, .emits = formats("ggml")};
 inline constexpr row_computation convolve_rms_norm_f32 =
     {.stages = stage_set::of(stage_kind::convolve) | stage_kind::rms_norm, .emits = formats("f32")};
+inline constexpr row_computation delta_rule_f32 =
+    {.stages = stage_set::of(stage_kind::delta_rule), .emits = formats("f32")};
 inline constexpr row_computation glu_ggml =
     {.stages = stage_set::of(stage_kind::glu), .emits = formats("ggml")};
 inline constexpr row_computation glu_engines =

@@ -16,7 +16,7 @@ namespace CATENA_NAMESPACE {
 /// its weight, a turn, a scale. Then it is written as f32 and stored in a cache.
 struct head_member {
     const float* x = nullptr;       ///< [k, heads, tokens], unit element stride; null: heads are
-                                    ///< channels of heads_args::convolved, or results of a matvec
+                                    ///< convolved or recalled, or results of a matvec
     const float* weight = nullptr;  ///< [k], weight of the norm, which no kernel writes (it is read
                                     ///< before the grid wait); null: each is 1
     float* f32 = nullptr;           ///< [k, heads, tokens], unit element stride; may lie exactly
@@ -71,8 +71,37 @@ struct convolution_args {
     gate_function function = gate_function::none;  ///< none or silu
 };
 
+/// The gated delta rule that makes the heads of a launch, of the tokens of one sequence
+/// (chain/ops/delta_rule.hpp). The launch has one member, whose k values of a head are recalled
+/// with k values of a key. Value head h has key head h modulo key_heads.
+struct delta_args {
+    const float* queries = nullptr;  ///< [k, key_heads, tokens], unit element stride
+    const float* keys = nullptr;     ///< [k, key_heads, tokens], unit element stride
+    const float* values = nullptr;   ///< [k, heads, tokens], unit element stride
+    const float* decay = nullptr;    ///< [heads, tokens] without gaps, or [k, heads, tokens] if it
+                                     ///< is by_value: the logarithm of what a token leaves of the
+                                     ///< state, or what that is a softplus of
+    const float* decay_factor = nullptr;  ///< [heads]: the logarithm is softplus(decay) times this
+                                          ///< number; null: it is decay itself
+    const float* beta = nullptr;   ///< [heads, tokens] without gaps: the share of an error that is
+                                   ///< corrected
+    const float* state = nullptr;  ///< [k, k, heads, states] without gaps: for each value of a head
+                                   ///< a row, whose product with a key or a query is the value
+    const std::int32_t* state_id = nullptr;  ///< the number of the state that is read; if there is
+                                             ///< no such state its values are NaN; null: 0
+    float* next_state = nullptr;  ///< [k, k, heads] without gaps, receives the state behind the
+                                  ///< last token; may be one of `state`; null: not written
+    std::int64_t queries_nb1 = 0, queries_nb2 = 0;  ///< bytes: head to head, token to token
+    std::int64_t keys_nb1 = 0, keys_nb2 = 0;        ///< bytes: head to head, token to token
+    std::int64_t values_nb1 = 0, values_nb2 = 0;    ///< bytes: head to head, token to token
+    std::int32_t key_heads = 0;                     ///< 0: the launch recalls nothing
+    std::int32_t states = 1;                        ///< states in memory
+    bool by_value = false;                          ///< each value of a key has a decay of its own
+};
+
 /// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
-/// own. If they are convolved, a warp has a head of all tokens of a sequence.
+/// own. If they are convolved, a warp has a head of all tokens of a sequence; if they are recalled,
+/// values_of_warp values of it.
 struct heads_args {
     const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] if the turn has
                                               ///< sections; null if no member is turned
@@ -82,9 +111,11 @@ struct heads_args {
     std::int32_t members = 0;        ///< values in use, the first ones of `member`
     std::int32_t tokens = 0;         ///< tokens of each value, of all sequences
     std::int32_t rows = 0;           ///< heads of all tokens of all members; of one token of each
-                                     ///< sequence if they are convolved
+                                     ///< sequence if they are convolved; if they are recalled, one
+                                     ///< for each values_of_warp values of a head
     head_member member[max_head_members];
     convolution_args convolved;  ///< what makes the heads, if they are not in memory
+    delta_args recalled;         ///< the same, if a state is asked for them
 };
 
 /// The arguments of the skeleton `row` for a routing: each token has a block of its own. Its ids

@@ -1,6 +1,7 @@
 // The row skeleton of heads: each head of a token is normed, turned and written by a warp of its
 // own, as f32 and into a row of a cache. One launch has the heads of several values: Q, K and V of
-// a layer, each with operands of its own. Or a convolution makes the heads (convolved_head.hpp).
+// a layer, each with operands of its own. Or a convolution makes the heads (convolved_head.hpp), or
+// the gated delta rule (recalled_head.hpp).
 //
 // All elements of a head are read before any is written, so f32 may lie exactly over x.
 #pragma once
@@ -8,6 +9,7 @@
 #include "catena/kernel/convolved_head.hpp"
 #include "catena/kernel/held_head.hpp"
 #include "catena/kernel/objection/row.hpp"
+#include "catena/kernel/recalled_head.hpp"
 #include "catena/kernel/turn.hpp"
 
 #include <cstddef>
@@ -261,6 +263,8 @@ CATENA_FN void heads_body(X& x, const heads_args& a) {
     x.grid_trigger();
     if constexpr (convolves(C.stages)) {
         convolve_heads<P>(x, a);
+    } else if constexpr (recalls(C.stages)) {
+        recall_heads<P>(x, a);
     } else {
         const int row = x.block() * rows_of_block(P) + x.warp();
         const head_member& m = member_with(a, row);

@@ -119,6 +119,9 @@ CATENA_FN constexpr int slots_abreast(const row_policy& p) {
     return p.values > 0 && p.values <= 8 ? 16 / p.values : 1;
 }
 
+/// Values of a head that a warp recalls by the delta rule: it holds so many rows of the state.
+inline constexpr int values_of_warp = 8;
+
 /// Elements of the longest head that a policy holds: a warp has each head.
 CATENA_FN constexpr int head_values(const row_policy& p) { return p.values * warp_size; }
 
@@ -311,7 +314,7 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 /// Dynamic shared memory of a launch, in bytes. `finished`: how many results of each column or slot
 /// meet there.
 constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
-    if (convolves(c.stages)) return 0;
+    if (convolves(c.stages) || recalls(c.stages)) return 0;
     // Heads are turned there, where lanes find the other elements of their pairs.
     if (has_heads(c.stages)) return std::int64_t{4} * rows_of_block(p) * head_values(p);
     if (routes(c.stages)) return route_shared_bytes(routed_experts(p));

@@ -38,8 +38,7 @@ CATENA_FN real larger(real a, real b) { return is_nan(a) || less(a, b) ? b : a; 
 /// several experts, for each of which it would stand in a kernel.
 CATENA_NO_INLINE real score_of(scoring by, real logit) {
     if (by == scoring::sigmoid) return logistic(logit);
-    const bool itself = less(real{20}, logit) || is_nan(logit);
-    return sqrt(itself ? logit : log(real{1} + exp(logit)));
+    return sqrt(softplus(logit));
 }
 
 /// The work of one block, of up to Held experts a thread. `shared`: route_shared_bytes, 16-byte

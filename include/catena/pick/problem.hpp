@@ -38,7 +38,8 @@ struct row_problem {
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
     /// The results that are added up to x: one of each slot, and that of a shared expert. In a
     /// routing, whose rows are tokens of k experts, those that a token is sent to. In a
-    /// convolution, whose rows are heads of one token of each sequence, the taps of a channel.
+    /// convolution, whose rows are heads of one token of each sequence, the taps of a channel. Of
+    /// the delta rule, whose rows are values_of_warp values of a head, the tokens.
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
     std::int64_t sequences = 1;  ///< of a convolution
@@ -165,10 +166,17 @@ constexpr std::int64_t bytes_of_convolution(const row_problem& p) {
     return 4 * p.k * (p.rows * (1 + 2 * state + 1) + heads * p.slots);
 }
 
+/// Each row reads and replaces its part of the state, and makes its values of each token. All else
+/// is a hundredth of that.
+constexpr std::int64_t bytes_of_delta_rule(const row_problem& p) {
+    return 4 * p.rows * values_of_warp * (2 * p.k + 2 * p.slots);
+}
+
 /// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm
 /// is read once.
 constexpr std::int64_t bytes_of_heads(const row_problem& p) {
     if (convolves(p.needs.stages)) return bytes_of_convolution(p);
+    if (recalls(p.needs.stages)) return bytes_of_delta_rule(p);
     const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
     std::int64_t bytes = 4 * p.k * (2 * p.rows - p.stored + vectors), widest = 0;
     for (const format id : p.needs.emits)

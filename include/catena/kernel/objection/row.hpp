@@ -27,6 +27,10 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
         if (!(stage_kind::convolve | stage_kind::rms_norm).contains(c.stages))
             return {"heads that a convolution makes are normed, and nothing else"};
         if (c.emits != format_set::of(format::f32)) return {"what is convolved is written as f32"};
+    } else if (recalls(c.stages)) {
+        if (c.stages != stage_set::of(stage_kind::delta_rule) ||
+            c.emits != format_set::of(format::f32))
+            return {"heads that are recalled are written as f32, and nothing else"};
     } else if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages)) {
         return {"heads are normed, weighed, turned and stored, and nothing else"};
     }

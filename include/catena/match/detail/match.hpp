@@ -53,6 +53,32 @@ struct convolution {
     }
 };
 
+/// The gated delta rule that makes the heads of a launch, of the tokens of one sequence. The nodes
+/// are at most GET_ROWS, SOFTPLUS, MUL, GATED_DELTA_NET and CPY, given by their positions; -1:
+/// there is none.
+struct delta_rule {
+    std::int32_t queries = no_tensor, keys = no_tensor, values = no_tensor;  ///< [k, heads, tokens]
+    std::int32_t decay = no_tensor;         ///< what the logarithm is made of, or itself
+    std::int32_t decay_factor = no_tensor;  ///< of the softplus that makes it, or no_tensor
+    std::int32_t beta = no_tensor;
+    std::int32_t state = no_tensor;  ///< the states, of which the id picks one
+    std::int32_t state_id = no_tensor;
+    std::int64_t k = 0, heads = 0, key_heads = 0, tokens = 0, states = 0;
+    std::int32_t pick = -1, soften = -1, weigh = -1, rule = -1, keep = -1;
+    bool by_value = false;  ///< each value of a key has a decay of its own
+
+    bool found() const { return rule >= 0; }
+    std::int64_t state_size() const { return k * k * heads; }
+
+    static constexpr int most_nodes = 5;
+    /// f(position) for each node, in the order in which values pass them.
+    template <class F>
+    void each_node(const F& f) const {
+        for (const std::int32_t n : {pick, soften, weigh, rule, keep})
+            if (n >= 0) f(n);
+    }
+};
+
 /// The heads of one value, such as Q, K or V on its way to attention, and the nodes of its chain,
 /// which are at most RMS_NORM, MUL, ROPE, SCALE and SET_ROWS. A node is given by its position; -1:
 /// there is none.
@@ -128,6 +154,7 @@ struct match {
     std::vector<taken_node> taken;   ///< nodes of the stages, in the order of the value's way
     std::vector<head_chain> values;  ///< values of a launch of heads, which reads nothing else
     convolution convolved;           ///< what makes these values, if a convolution does
+    delta_rule recalled;             ///< the delta rule of a launch that reads nothing else
     routing routed;                  ///< routing of a launch of routing, which reads nothing else
     combination experts;             ///< sum of experts that x and the residual join
     row_operands reads;
