@@ -6,11 +6,11 @@
 #pragma once
 
 #include "catena/match/detail/match.hpp"
+#include "catena/match/detail/state.hpp"
 #include "catena/match/ggml_cuda.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -134,20 +134,11 @@ class convolution_finder {
                           all.ne[2] == 1 && all.ne[3] == 1 && all.ne[1] <= max_channels &&
                           ids.type == format::i32 && ids.reachable && contiguous(ids) &&
                           elements(ids) == c.sequences && words_aligned(ids);
-        if (!fits || written_between(t.src[0], pick, c.join)) return;
+        if (!fits || written_between(g_, t.src[0], pick, c.join)) return;
         c.pick = pick;
         c.state = t.src[0];
         c.state_ids = t.src[1];
         c.states = all.ne[1];
-    }
-
-    /// Does a node between two others write into a tensor? So states are copied to unused places.
-    bool written_between(std::int32_t tensor, std::int32_t first, std::int32_t end) const {
-        for (std::int32_t n = first + 1; n < end; ++n)
-            if (!launches_nothing(g_.kind(n)) && elements(view_.node(n)) != 0 &&
-                g_.root(view_.nodes[n]) == g_.root(tensor))
-                return true;
-        return false;
     }
 
     /// Do only the SSM_CONV and a CPY of the last values read what was joined?
@@ -171,31 +162,11 @@ class convolution_finder {
                            last.ne[1] == c.channels && last.ne[2] == c.sequences &&
                            last.ne[3] == 1 && last.nb[0] == 4 && last.nb[1] == joined.nb[1] &&
                            (c.sequences == 1 || last.nb[2] == joined.nb[2]) &&
-                           offset_in(to.src[0], view_.nodes[c.join]) == 4 * c.tokens;
+                           offset_in(g_, to.src[0], view_.nodes[c.join]) == 4 * c.tokens;
         c.next_state_nb = state_distance(c, to);
         return whole && (to.flags & flag_compute) != 0 && to.type == format::f32 && to.reachable &&
                c.next_state_nb >= 0 && words_aligned(to) &&
                elements(to) == c.state_size() * c.sequences;
-    }
-
-    /// The bytes from the first of a value to the first of a name, as the VIEWs between them say;
-    /// -1: they do not say it, or the places of the two contradict them.
-    std::int64_t offset_in(std::int32_t name, std::int32_t value) const {
-        const extent &first = g_.bytes(value), &own = g_.bytes(name);
-        std::int64_t all = 0;
-        for (std::int32_t hops = 0; name != value; ++hops) {
-            const tensor& t = view_.at(name);
-            const bool renames = t.kind == op::reshape || t.kind == op::view;
-            if (!renames || t.src[0] == no_tensor || hops > view_.tensor_count) return -1;
-            std::int64_t offset = 0;
-            if (t.kind == op::view) std::memcpy(&offset, t.params, sizeof offset);
-            all += offset;
-            name = t.src[0];
-        }
-        const bool placed = first.begin != 0 || first.buffer != no_buffer;
-        const bool alike = !placed || (own.buffer == first.buffer &&
-                                       own.begin - first.begin == static_cast<std::uint64_t>(all));
-        return alike ? all : -1;
     }
 
     /// Rewrite SILU(ADD(v, bias)) to the function and the bias of the convolution.
@@ -261,7 +232,7 @@ class convolution_finder {
         const tensor& t = view_.node(node);
         if (node_fits(g_, node, 1).found() || !finite_from_zero(t.params[0])) return false;
         const tensor& x = view_.at(t.src[0]);
-        const std::int64_t offset = offset_in(t.src[0], view_.nodes[by.made_by()]);
+        const std::int64_t offset = offset_in(g_, t.src[0], view_.nodes[by.made_by()]);
         const bool heads = same_shape(x, t) && x.ne[2] * x.ne[3] == by.all_tokens() &&
                            floats(t.src[0]) && even_tokens(node) && x.ne[0] <= max_head &&
                            (x.ne[1] == 1 || x.nb[1] == 4 * x.ne[0]) &&

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/match/detail/convolution_finder.hpp"
+#include "catena/match/detail/delta_rule_finder.hpp"
 #include "catena/match/detail/epilogue.hpp"
 #include "catena/match/detail/expert_factor.hpp"
 #include "catena/match/detail/experts.hpp"
@@ -264,6 +265,26 @@ void keep_convolutions(const graph_index& g, const Keep& keep) {
     }
 }
 
+/// The last node of the delta rule: till then one launch may read what the decay is made of, and
+/// the state. keep(tensor, last)
+template <class Keep>
+void keep_delta_rules(const graph_index& g, const Keep& keep) {
+    const delta_rule_finder find(g);
+    const auto open = [](std::int32_t) { return true; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::gated_delta_net) continue;
+        const found_delta_rule found = find.of(i, open);
+        if (found.why.found()) continue;
+        std::int32_t last = i;
+        found.by.each_node([&last](std::int32_t n) { last = std::max(last, n); });
+        for (const std::int32_t t : {found.by.decay, found.by.state, found.by.state_id})
+            keep(t, last);
+        for (const std::int32_t t :
+             {found.by.queries, found.by.keys, found.by.values, found.by.beta})
+            keep(t, last);
+    }
+}
+
 /// The last node of what the first experts make behind a routing: of the matrices that read one
 /// activation, and of what one node alone makes of their results.
 inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
@@ -314,6 +335,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     };
     keep_heads(g, keep);
     keep_convolutions(g, keep);
+    keep_delta_rules(g, keep);
     keep_logits(g, keep);
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);

@@ -7,6 +7,7 @@
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/detail/draft/attempt.hpp"
 #include "catena/plan/detail/draft/convolution_planner.hpp"
+#include "catena/plan/detail/draft/delta_rule_planner.hpp"
 #include "catena/plan/detail/draft/group.hpp"
 #include "catena/plan/detail/draft/head_planner.hpp"
 #include "catena/plan/detail/draft/inside.hpp"
@@ -31,6 +32,7 @@ class plan_builder : drafter {
           inside_(drafted, outputs_, trial_, groups_, weigh_),
           heads_(drafted),
           convolutions_(drafted),
+          delta_rules_(drafted),
           routes_(drafted) {}
 
     /// Drafts all steps, and says what stays with the engine.
@@ -50,6 +52,9 @@ class plan_builder : drafter {
                     break;
                 case op::ssm_conv:
                     convolutions_.plan(i);
+                    break;
+                case op::gated_delta_net:
+                    delta_rules_.plan(i);
                     break;
                 case op::argsort:
                     routes_.plan(i);
@@ -85,6 +90,7 @@ class plan_builder : drafter {
     inside_fuser inside_;
     head_planner heads_;
     convolution_planner convolutions_;
+    delta_rule_planner delta_rules_;
     route_planner routes_;
     std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
 

@@ -5,6 +5,7 @@
 #include "catena/plan/detail/order/trial.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,34 @@ inline int alignment_of(const graph_view& view, const convolution& c) {
     if (c.states > 1) bits |= static_cast<std::uint64_t>(c.state_nb);
     if (c.sequences > 1) bits |= static_cast<std::uint64_t>(c.next_state_nb);
     return static_cast<int>(bits & (~bits + 1));
+}
+
+/// The largest power of two up to 16 that divides all that a launch of the delta rule reads and
+/// writes by rows.
+inline int alignment_of(const graph_view& view, const delta_rule& d) {
+    std::uint64_t bits = d.k % 4 == 0 ? 16 : 4;
+    const auto reaches = [&](std::int32_t t, bool strided) {
+        const tensor& o = view.at(t);
+        bits |= static_cast<std::uint64_t>(base_alignment(o));
+        if (strided) bits |= static_cast<std::uint64_t>((o.ne[1] > 1 ? o.nb[1] : 0) | o.nb[2]);
+    };
+    for (const std::int32_t t : {d.queries, d.keys, d.values}) reaches(t, true);
+    for (const std::int32_t t : {d.state, view.nodes[d.rule]}) reaches(t, false);
+    if (d.by_value) reaches(d.decay, false);
+    if (d.keep >= 0) reaches(view.nodes[d.keep], false);
+    return static_cast<int>(bits & (~bits + 1));
+}
+
+/// What the row step of the delta rule must compute.
+inline row_problem problem_of(const graph_view& view, const delta_rule& d) {
+    row_problem p;
+    p.needs.stages = stage_set::of(stage_kind::delta_rule);
+    p.needs.emits = format_set::of(format::f32);
+    p.k = d.k;
+    p.rows = d.heads * quotient(d.k, values_of_warp);
+    p.slots = d.tokens;
+    p.alignment = alignment_of(view, d);
+    return p;
 }
 
 /// What the row step of these heads must compute.
@@ -158,6 +187,36 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
     return a;
 }
 
+inline heads_args delta_arguments(const graph_view& view, const delta_rule& d, addresses& at) {
+    heads_args a;
+    const auto strides = [&view](std::int32_t t) { return view.at(t).nb; };
+    delta_args& r = a.recalled;
+    r.queries = at.floats(d.queries);
+    r.queries_nb1 = strides(d.queries)[1], r.queries_nb2 = strides(d.queries)[2];
+    r.keys = at.floats(d.keys);
+    r.keys_nb1 = strides(d.keys)[1], r.keys_nb2 = strides(d.keys)[2];
+    r.values = at.floats(d.values);
+    r.values_nb1 = strides(d.values)[1], r.values_nb2 = strides(d.values)[2];
+    r.decay = at.floats(d.decay);
+    r.decay_factor = at.floats(d.decay_factor);
+    r.beta = at.floats(d.beta);
+    r.state = at.floats(d.state);
+    r.state_id = reinterpret_cast<const std::int32_t*>(at.of(d.state_id));
+    if (d.keep >= 0) r.next_state = at.floats(view.nodes[d.keep]);
+    r.key_heads = static_cast<std::int32_t>(d.key_heads);
+    r.states = static_cast<std::int32_t>(d.states);
+    r.by_value = d.by_value;
+    head_member& m = a.member[a.members++];
+    m.k = static_cast<std::int32_t>(d.k);
+    m.heads = static_cast<std::int32_t>(d.heads);
+    m.scale = 1 / std::sqrt(static_cast<float>(d.k));
+    m.f32 = at.floats(view.nodes[d.rule]);
+    m.f32_nb1 = 4 * d.k, m.f32_nb2 = 4 * d.k * d.heads;
+    a.tokens = static_cast<std::int32_t>(d.tokens);
+    a.rows = m.heads * (m.k / values_of_warp);
+    return a;
+}
+
 /// Heads that are the results of matrices, in the order of these, which write f32 themselves.
 inline heads_args turned_arguments(const graph_view& view, std::vector<head_chain> by_matrix,
                                    addresses& at) {
@@ -179,6 +238,26 @@ inline void cover_convolution(const graph_index& g, const convolution& by, trial
         trial.nodes.push_back(c);
         *end++ = n;
     });
+}
+
+/// Lets a step cover the nodes of the delta rule. The warp that reads rows of a state is the one
+/// that replaces them, whichever state that is. A CPY reads nothing of where it writes.
+inline void cover_delta_rule(const graph_index& g, const delta_rule& d, trial_step& trial) {
+    std::int32_t before[delta_rule::most_nodes];
+    std::int32_t* end = before;
+    d.each_node([&](std::int32_t n) {
+        covered_node c{n, n != d.rule && n != d.keep,
+                       fed_by(g, n, array_view<std::int32_t>{before, end})};
+        if (n == d.keep) c.internal |= 1u << 1;
+        const bool reads_state = n == (d.pick >= 0 ? d.pick : d.rule);
+        if (reads_state && d.keep >= 0)
+            c.by_part = d.pick >= 0 ? 1u << 0 : 1u << 5, c.part_bytes = 4 * d.state_size(),
+            c.into = g.view.nodes[d.keep];
+        trial.nodes.push_back(c);
+        *end++ = n;
+    });
+    std::sort(trial.nodes.begin(), trial.nodes.end(),
+              [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
 }
 
 /// Lets a step cover the nodes of one value, which node `before` of the step makes; -1: it is

@@ -229,6 +229,8 @@ class plan_writer {
         const match& m = draft_.activations[at(s.chain)].found;
         if (s.what.kind() != skeleton::row)
             store_group(next(out_.groups), s, accepted, address);
+        else if (m.recalled.found())
+            next(out_.head_launches) = delta_arguments(view_, m.recalled, address);
         else if (has_heads(s.what.row().needs.stages))
             next(out_.head_launches) = head_arguments(view_, m.values, m.convolved, address);
         else if (routes(s.what.row().needs.stages))

@@ -1,0 +1,52 @@
+// Linear attention by the gated delta rule becomes steps: with what picks the state of the
+// sequence, makes its decay and keeps it.
+#pragma once
+
+#include "catena/match/detail/delta_rule_finder.hpp"
+#include "catena/plan/detail/draft/attempt.hpp"
+#include "catena/plan/detail/find/head_request.hpp"
+
+#include <cstdint>
+#include <utility>
+
+namespace CATENA_NAMESPACE {
+
+class delta_rule_planner : drafter {
+  public:
+    explicit delta_rule_planner(draft& drafted) : drafter(drafted), find_(g_) {}
+
+    /// Tries the rule at a GATED_DELTA_NET.
+    void plan(std::int32_t node) {
+        if (known_.delta_rule < 0) return;
+        const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
+        found_delta_rule found = find_.of(node, open);
+        obstacle why = found.why.found() ? found.why : step(found.by);
+        why.node = node;
+        if (why.found()) draft_.leave(why, nearest_);
+    }
+
+  private:
+    const delta_rule_finder find_;
+    rejection nearest_;
+
+    obstacle step(const delta_rule& by) {
+        const bool one_launch = by.pick < 0 && by.weigh < 0 && by.keep < 0;
+        if (one_launch) return {by.rule, reason::one_launch};
+        const row_problem what = problem_of(view_, by);
+        nearest_ = choices_.pick(what).nearest;
+        const obstacle why = draft_row(
+            what, by.rule, [&](attempt& tried) { cover_delta_rule(g_, by, tried.trial()); });
+        if (why.found()) return why;
+        match m;
+        m.stages = what.needs.stages;
+        m.node = by.rule;
+        m.activation = view_.nodes[by.rule];
+        m.stream = view_.node(by.rule).stream;
+        m.f32_needed = true;
+        m.recalled = by;
+        add_made(known_.delta_rule, std::move(m));
+        return {};
+    }
+};
+
+}  // namespace CATENA_NAMESPACE
