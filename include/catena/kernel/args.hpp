@@ -81,8 +81,9 @@ struct delta_args {
     const float* decay = nullptr;    ///< [heads, tokens] without gaps, or [k, heads, tokens] if it
                                      ///< is by_value: the logarithm of what a token leaves of the
                                      ///< state, or what that is a softplus of
-    const float* decay_factor = nullptr;  ///< [heads]: the logarithm is softplus(decay) times this
-                                          ///< number; null: it is decay itself
+    const float* decay_factor = nullptr;  ///< [heads], which no kernel writes (it is read before
+                                          ///< the grid wait): the logarithm is softplus(decay)
+                                          ///< times this number; null: it is decay itself
     const float* beta = nullptr;   ///< [heads, tokens] without gaps: the share of an error that is
                                    ///< corrected
     const float* state = nullptr;  ///< [k, k, heads, states] without gaps: for each value of a head

@@ -42,29 +42,35 @@ class recalled_head : held_head<X, P> {
         : base(x, a, m), d_(a.recalled), head_(head), first_(first) {}
 
     CATENA_FN void run() {
+        factor_ = d_.decay_factor == nullptr ? real{1} : real{x_.load(d_.decay_factor + head_)};
         x_.grid_wait();
-        load_state();
         token_operands now, next;
+        state_rows state;
+        const int id = d_.state_id == nullptr ? 0 : x_.load(d_.state_id);
         load(0, now);
+        load_state(id, state);
         CATENA_NO_UNROLL
         for (int t = 0; t < a_.tokens; ++t) {
             if (t + 1 < a_.tokens) load(t + 1, next);
-            const real value = recall(now) * real{m_.scale};
+            const real value = recall(now, state) * real{m_.scale};
             if (first_of_value())
                 x_.store(row_at(m_.f32, {m_.f32_nb1, m_.f32_nb2, 0}, {head_, t, 0}) + own_value(),
                          value);
             now = next;
         }
-        if (d_.next_state != nullptr) store_state();
+        if (d_.next_state != nullptr) store_state(state);
     }
 
   private:
     const delta_args& d_;
     const int head_, first_;
-    quads state_[values_of_warp];
+    real factor_;  // of a decay's softplus
 
-    /// What a token brings: a query and a key, the logarithms of what it leaves of the state, and
-    /// the lane's own value, to which the state is corrected by the share beta.
+    /// The warp's rows of the state, for a value of the head each.
+    using state_rows = quads[values_of_warp];
+
+    /// What a token brings: a query and a key, its decay, and the lane's own value, to which the
+    /// state is corrected by the share beta.
     struct token_operands {
         quads query, key, decay;
         real value, beta;
@@ -87,72 +93,68 @@ class recalled_head : held_head<X, P> {
         o.beta = x_.load(d_.beta + head);
         if (d_.by_value) return this->base::load(d_.decay + distance(head, m_.k), o.decay);
         o.decay[0][0] = x_.load(d_.decay + head);
-        if (d_.decay_factor != nullptr)
-            o.decay[0][0] = softplus(o.decay[0][0]) * real{x_.load(d_.decay_factor + head_)};
     }
 
     /// The lane's own value for a token, by whose key the state has been corrected.
-    CATENA_FN real recall(token_operands& o) {
-        let_decay(o);
-        const real error = (o.value - product_with(o.key)) * o.beta;
+    CATENA_FN real recall(const token_operands& o, state_rows& state) {
+        let_decay(o, state);
+        const real error = (o.value - product(state, o.key)) * o.beta;
         CATENA_UNROLL
         for (int i = 0; i < values_of_warp; ++i) {
             const real by = x_.shuffle(error, i * lanes_of_value);
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
                 for (int e = 0; e < quad; ++e)
-                    state_[i][j][e] = fma(o.key[j][e], by, state_[i][j][e]);
+                    state[i][j][e] = fma(o.key[j][e], by, state[i][j][e]);
         }
-        return product_with(o.query);
+        return product(state, o.query);
     }
 
-    CATENA_FN void let_decay(const token_operands& o) {
-        const real all = exp(o.decay[0][0]);
+    CATENA_FN void let_decay(const token_operands& o, state_rows& state) const {
+        const real decay = o.decay[0][0];
+        const real all = exp(d_.decay_factor == nullptr ? decay : softplus(decay) * factor_);
         CATENA_UNROLL
         for (int j = 0; j < held; ++j)
             for (int e = 0; e < quad; ++e) {
                 const real left = d_.by_value ? exp(o.decay[j][e]) : all;
                 CATENA_UNROLL
-                for (int i = 0; i < values_of_warp; ++i) state_[i][j][e] = state_[i][j][e] * left;
+                for (int i = 0; i < values_of_warp; ++i) state[i][j][e] = state[i][j][e] * left;
             }
     }
 
-    CATENA_FN real product_with(const quads& v) {
+    CATENA_FN real product(const state_rows& state, const quads& v) {
         real sums[values_of_warp];
         CATENA_UNROLL
         for (int i = 0; i < values_of_warp; ++i) {
             sums[i] = real{0};
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
-                for (int e = 0; e < quad; ++e) sums[i] = fma(state_[i][j][e], v[j][e], sums[i]);
+                for (int e = 0; e < quad; ++e) sums[i] = fma(state[i][j][e], v[j][e], sums[i]);
         }
         return sums_of_warp(x_, sums);
     }
 
-    /// The first of the rows that the warp has of a head of a state.
+    /// The warp's row i of the head in a state.
     template <class T>
-    CATENA_FN T* rows_of(T* state) const {
-        return state + distance(head_ * m_.k + first_, m_.k);
+    CATENA_FN T* row_of(T* state, int i) const {
+        return row_at(state, {4 * m_.k, 0, 0}, {head_ * m_.k + first_ + i, 0, 0});
     }
 
-    CATENA_FN void load_state() {
-        const int id = d_.state_id == nullptr ? 0 : x_.load(d_.state_id);
+    CATENA_FN void load_state(int id, state_rows& state) const {
         const bool there = id >= 0 && id < d_.states;
-        const float* const rows =
-            rows_of(d_.state + distance(there ? id : 0, m_.heads * m_.k * m_.k));
+        const float* const from = d_.state + distance(there ? id : 0, m_.heads * m_.k * m_.k);
         CATENA_UNROLL
         for (int i = 0; i < values_of_warp; ++i) {
-            this->base::load(rows + i * m_.k, state_[i]);
+            this->base::load(row_of(from, i), state[i]);
             if (there) continue;
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
-                for (int e = 0; e < quad; ++e) state_[i][j][e] = from_bits(f32_nan_bits);
+                for (int e = 0; e < quad; ++e) state[i][j][e] = from_bits(f32_nan_bits);
         }
     }
-    CATENA_FN void store_state() const {
-        float* const rows = rows_of(d_.next_state);
+    CATENA_FN void store_state(const state_rows& state) const {
         CATENA_UNROLL
-        for (int i = 0; i < values_of_warp; ++i) this->write(rows + i * m_.k, state_[i]);
+        for (int i = 0; i < values_of_warp; ++i) this->write(row_of(d_.next_state, i), state[i]);
     }
 };
 
