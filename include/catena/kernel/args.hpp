@@ -17,10 +17,12 @@ namespace CATENA_NAMESPACE {
 struct head_member {
     const float* x = nullptr;       ///< [k, heads, tokens], unit element stride; null: heads are
                                     ///< convolved or recalled, or results of a matvec
-    const float* weight = nullptr;  ///< [k], weight of the norm, which no kernel writes (it is read
-                                    ///< before the grid wait); null: each is 1
+    const float* weight = nullptr;  ///< [k], of a norm of tokens [k, heads]: weight of the norm,
+                                    ///< which no kernel writes (it is read before the grid wait);
+                                    ///< null: each is 1
     float* f32 = nullptr;           ///< [k, heads, tokens], unit element stride; may lie exactly
-                                    ///< over x; null: not written, or by a matvec to its dst
+                                    ///< over x, but with a norm of tokens; null: not written, or by
+                                    ///< a matvec to its dst
     void* cache = nullptr;          ///< [k * heads, cache_rows] of cache_type; null: not stored
     const void* cache_ids = nullptr;  ///< [tokens], the row of the cache for each token; a token
                                       ///< whose row is outside of the cache is not stored, and the
@@ -38,6 +40,7 @@ struct head_member {
                                           ///< and q4_0
     bool ids_of_64_bits = false;          ///< cache_ids are i64, else i32
     bool normed = false;                  ///< the head is normed: rms_norm with eps
+    bool token_norm = false;              ///< the norm is one of all heads of a token
     bool turned = false;                  ///< the head is turned, as heads_args::turn says
     std::int32_t first_channel = 0;       ///< channels of the preceding members, if heads are
                                           ///< convolved

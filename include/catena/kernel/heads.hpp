@@ -40,14 +40,14 @@ class head_work : held_head<X, P> {
         const bool weighted = m_.normed && m_.weight != nullptr;
         const bool turned = C.stages.has(stage_kind::rope) && m_.turned;
         const bool stored = C.stages.has(stage_kind::store) && m_.cache != nullptr;
-        if (weighted) load(m_.weight, weight);
+        if (weighted) load(m_.weight + (m_.token_norm ? head_ * m_.k : 0), weight);
         turns by;
         if (turned) find_frequencies(by);
         x_.grid_wait();
-        load(row_at(m_.x, {m_.x_nb1, m_.x_nb2, 0}, {head_, token_, 0}), v);
+        load(head_at(head_), v);
         const std::int64_t row = stored ? cache_row(x_, m_, token_) : -1;
         if (turned) find_directions(by);
-        if (m_.normed) scale(norm_of(v), v);
+        if (m_.normed) scale(m_.token_norm ? norm_of_token() : norm_of(v), v);
         if (weighted) {
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
@@ -62,6 +62,28 @@ class head_work : held_head<X, P> {
   private:
     const int token_, head_;
     float* const exchange_;  // of the warp: as many as a head has elements
+
+    CATENA_FN const float* head_at(int head) const {
+        return row_at(m_.x, {m_.x_nb1, m_.x_nb2, 0}, {head, token_, 0});
+    }
+
+    /// Each warp sums up the squares of all heads of its token: for few tokens that takes less time
+    /// than it takes warps of several blocks to meet. Many heads are on their way at once.
+    CATENA_FN real norm_of_token() {
+        constexpr int abreast = token_norm_values / head_values(P);
+        real squares{0};
+        CATENA_NO_UNROLL
+        for (int first = 0; first < m_.heads; first += abreast) {
+            quads some[abreast];
+            CATENA_UNROLL
+            for (int i = 0; i < abreast; ++i)
+                load(head_at(first + i < m_.heads ? first + i : head_), some[i]);
+            CATENA_UNROLL
+            for (int i = 0; i < abreast; ++i)
+                if (first + i < m_.heads) squares = this->with_squares(some[i], squares);
+        }
+        return this->over_rms_of(squares, m_.heads * m_.k);
+    }
 
     // A lane turns whole pairs, so that each direction is found by one lane.
     static constexpr int pairs = held * quad / 2;

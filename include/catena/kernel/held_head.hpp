@@ -50,14 +50,17 @@ class held_head {
             for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * by;
     }
 
-    CATENA_FN real norm_of(const quads& v) {
-        real squares{0};
+    CATENA_FN static real with_squares(const quads& v, real sum) {
         CATENA_UNROLL
         for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i) squares = fma(v[j][i], v[j][i], squares);
-        const auto sum = [](real p, real q) { return p + q; };
-        return over_rms(over_threads<warp_size>(x_, squares, nullptr, sum), m_.k, m_.eps);
+            for (int i = 0; i < quad; ++i) sum = fma(v[j][i], v[j][i], sum);
+        return sum;
     }
+    /// 1 / rms of k values, of which each lane has a sum of squares.
+    CATENA_FN real over_rms_of(real squares, int k) {
+        return over_rms(warp_sum(x_, squares), k, m_.eps);
+    }
+    CATENA_FN real norm_of(const quads& v) { return over_rms_of(with_squares(v, real{0}), m_.k); }
 };
 
 }  // namespace CATENA_NAMESPACE::kernel

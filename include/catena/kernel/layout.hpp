@@ -119,6 +119,9 @@ CATENA_FN constexpr int slots_abreast(const row_policy& p) {
     return p.values > 0 && p.values <= 8 ? 16 / p.values : 1;
 }
 
+/// Values of a token that a warp asks for at once, where it makes a norm of all heads of the token.
+inline constexpr int token_norm_values = 2048;
+
 /// Values of a head that a warp recalls by the delta rule: it holds so many rows of the state.
 inline constexpr int values_of_warp = 8;
 

@@ -78,13 +78,13 @@ inline bool stores_with_turn(const graph_view& view, const head_chain& h) {
            view.at(t.src[1]).type == format::i64;
 }
 
-/// ggml-cuda's launches for heads: one norms, turns and stores them. A norm that the heads do not
-/// have is in the launch of its ROPE already.
+/// ggml-cuda's launches for heads: one norms, turns and stores them. A norm of tokens has a launch
+/// of its own. One that the heads do not have is in the launch of its ROPE already.
 inline int ggml_cuda_head_launches(const graph_view& view, const head_chain& h) {
     const std::int32_t x = h.rope < 0 ? no_tensor : view.node(h.rope).src[0];
     const bool normed_apart = h.norm < 0 && x != no_tensor && view.at(x).kind == op::mul;
     int launches = h.rope >= 0 && !normed_apart ? 1 : 0;
-    if (h.norm >= 0 && h.rope < 0) ++launches;
+    if (h.norm >= 0 && (h.rope < 0 || h.token_norm)) ++launches;
     if (h.scaled >= 0) ++launches;
     if (h.store >= 0 && (h.rope < 0 || !stores_with_turn(view, h))) ++launches;
     return launches;

@@ -40,6 +40,7 @@ struct row_problem {
     /// routing, whose rows are tokens of k experts, those that a token is sent to. In a
     /// convolution, whose rows are heads of one token of each sequence, the taps of a channel. Of
     /// the delta rule, whose rows are values_of_warp values of a head, the tokens.
+    /// Of heads with a norm of tokens, the rounds in which a warp reads a token (kernel/heads.hpp).
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
     std::int64_t sequences = 1;  ///< of a convolution

@@ -68,6 +68,8 @@ class head_finder {
     /// The distance, in nodes, within which the other heads of a group are looked for.
     static constexpr std::int32_t reach = 64;
     static constexpr std::int64_t max_head = 512;
+    /// Of more tokens a norm of all heads takes a launch less time than each head's warp.
+    static constexpr std::int64_t max_normed_tokens = 8;
 
     const graph_index& g_;
     const graph_view& view_;
@@ -131,25 +133,35 @@ class head_finder {
         return divides ? reason::none : reason::rope_factors;
     }
 
-    /// Takes over what node `reader` turns: x, or the norm of x if only `reader` reads it.
+    /// Takes over what node `reader` turns: x, or the norm of x if only `reader` reads it. What has
+    /// become heads only behind its norm has a norm of tokens.
     obstacle read_from(std::int32_t reader, std::int32_t value, head_chain& h) const {
-        const std::int32_t maker = g_.position(value);
-        if (maker >= 0 && g_.only_reader(value).node == reader) {
+        const std::int32_t whole = value_behind(view_, value);
+        h.token_norm = whole != value && h.tokens <= max_normed_tokens;
+        const std::int32_t normed = h.token_norm ? whole : value, maker = g_.position(normed);
+        if (maker >= 0 && g_.only_reader(normed).node == reader) {
             if (g_.kind(maker) == op::mul) weighted_norm(maker, h);
             if (g_.kind(maker) == op::rms_norm) norm(maker, h);
         }
+        h.token_norm = h.token_norm && h.norm >= 0;
         if (h.norm >= 0) value = view_.node(h.norm).src[0];
         const tensor& x = view_.at(value);
         h.x = value;
-        h.at = {x.nb[1], x.nb[2], 0};
+        h.at = h.token_norm ? row_strides{4 * h.k, x.nb[1], 0} : row_strides{x.nb[1], x.nb[2], 0};
         return rows_fit(g_, reader, value);
     }
+    /// The elements of a row that is normed: a head, or all heads of a token.
+    static std::int64_t normed_row(const head_chain& h) {
+        return h.token_norm ? h.k * h.count : h.k;
+    }
 
-    /// Rewrite RMS_NORM(x) to a norm of each head.
+    /// Rewrite RMS_NORM(x) to a norm of each head, or of all heads of a token.
     void norm(std::int32_t node, head_chain& h) const {
         const tensor& n = view_.node(node);
-        const bool fits = !node_fits(g_, node, 1).found() && n.ne[0] == h.k && n.ne[1] == h.count &&
-                          n.ne[2] == h.tokens && n.ne[3] == 1 &&
+        const bool heads = n.ne[1] == h.count && n.ne[2] == h.tokens;
+        const bool tokens = n.ne[1] == h.tokens && n.ne[2] == 1;
+        const bool fits = !node_fits(g_, node, 1).found() && n.ne[0] == normed_row(h) &&
+                          (h.token_norm ? tokens : heads) && n.ne[3] == 1 &&
                           same_shape(n, view_.at(n.src[0])) && finite_from_zero(n.params[0]) &&
                           plain_rows(view_.at(n.src[0])) == reason::none;
         if (!fits) return;
@@ -157,16 +169,17 @@ class head_finder {
         h.eps = float_of(n.params[0]);
     }
 
-    /// Rewrite MUL(RMS_NORM(x), weight) to a norm of each head with its weight.
+    /// Rewrite MUL(RMS_NORM(x), weight) to a norm with its weight.
     void weighted_norm(std::int32_t mul, head_chain& h) const {
         const tensor& t = view_.node(mul);
-        if (node_fits(g_, mul, 2).found() || t.ne[0] != h.k) return;
+        const std::int64_t row = normed_row(h);
+        if (node_fits(g_, mul, 2).found() || t.ne[0] != row) return;
         for (const int slot : {0, 1}) {
             const std::int32_t maker = g_.position(t.src[slot]), w = t.src[1 - slot];
             if (maker < 0 || g_.kind(maker) != op::rms_norm) continue;
             const bool alone = g_.only_reader(t.src[slot]).node == mul;
             const bool weight = g_.constant(w) && plain_rows(view_.at(w)) == reason::none &&
-                                view_.at(w).ne[0] == h.k && elements(view_.at(w)) == h.k;
+                                view_.at(w).ne[0] == row && elements(view_.at(w)) == row;
             if (!alone || !weight || !same_shape(view_.at(t.src[slot]), t)) continue;
             norm(maker, h);
             if (h.norm >= 0) h.mul = mul, h.weight = w;

@@ -92,8 +92,9 @@ struct head_chain {
     std::int32_t norm = -1, mul = -1, rope = -1, scaled = -1, store = -1;
     std::int32_t weight = no_tensor;  ///< weight of the norm
     float eps = 0, scale = 1;
-    head_turn turn;        ///< the turn, if there is a ROPE
-    bool written = false;  ///< others than the SET_ROWS read the value
+    head_turn turn;           ///< the turn, if there is a ROPE
+    bool token_norm = false;  ///< the norm is one of all heads of a token
+    bool written = false;     ///< others than the SET_ROWS read the value
 
     /// The node whose result the value is; -1: x itself, which is only stored.
     std::int32_t made_by() const {

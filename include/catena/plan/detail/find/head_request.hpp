@@ -97,6 +97,8 @@ inline row_problem problem_of(const graph_view& view, const std::vector<head_cha
         if (h.norm >= 0) stages = stages | stage_kind::rms_norm;
         if (h.mul >= 0) stages = stages | stage_kind::mul_weight;
         if (h.rope >= 0) stages = stages | stage_kind::rope;
+        if (h.token_norm)
+            p.slots = std::max(p.slots, 1 + quotient(h.k * h.count - 1, token_norm_values));
         if (h.written) p.needs.emits = p.needs.emits | format::f32;
         if (h.store >= 0) {
             stages = stages | stage_kind::store;
@@ -161,6 +163,7 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
         m.first_row = a.rows;
         a.rows += m.heads * (by.found() ? a.convolved.sequences : a.tokens);
         m.normed = h.norm >= 0;
+        m.token_norm = h.token_norm;
         m.weight = at.floats(h.weight);
         m.eps = h.eps;
         m.turned = h.rope >= 0;
@@ -261,7 +264,8 @@ inline void cover_delta_rule(const graph_index& g, const delta_rule& d, trial_st
 }
 
 /// Lets a step cover the nodes of one value, which node `before` of the step makes; -1: it is
-/// there. A SET_ROWS reads nothing of the cache that it writes into.
+/// there. A SET_ROWS reads nothing of the cache that it writes into. All warps of a token read what
+/// it norms.
 inline void cover_head(const graph_index& g, const head_chain& h, std::int32_t before,
                        trial_step& trial) {
     constexpr unsigned cache = 1u << 2;
@@ -269,7 +273,8 @@ inline void cover_head(const graph_index& g, const head_chain& h, std::int32_t b
         unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
         if (n == h.store) internal |= cache;
         const bool written = n == h.store || (n == h.made_by() && h.written);
-        trial.nodes.push_back({n, !written, internal, n == h.store ? 0 : ~0u});
+        const bool shared = n == h.store || (n == h.norm && h.token_norm);
+        trial.nodes.push_back({n, !written, internal, shared ? 0 : ~0u});
         before = n;
     });
 }

@@ -35,12 +35,14 @@ class row_launch : public convolution_launch {
         const bool vector = r.policy.row().vector;
         const rows_of n{m.k, m.heads, a.tokens, 1};
         const std::int64_t values = n.k * n.all();
-        value v = row_operand_at(n, m.x, {m.x_nb1, m.x_nb2, 0}, vector, "heads");
-        if (m.normed) v = normed(term::rms_norm, v, m.eps, n.k);
+        value v =
+            read_at(lies(n, m.x, {m.x_nb1, m.x_nb2, 0}, vector, "heads"), "heads", !m.token_norm);
+        const std::int64_t row = m.token_norm ? n.k * n.n1 : n.k;
+        if (m.normed) v = normed(term::rms_norm, v, m.eps, row);
         if (m.normed && m.weight != nullptr) {
-            early.push_back({rows_at(m.weight, n.k, 1, 0), "the weight of heads", false});
-            v = times(v, of_rows(this->vector(m.weight, n.k, vector ? 16 : 4, early.back().name),
-                                 n.k, n.all()));
+            early.push_back({rows_at(m.weight, row, 1, 0), "the weight of heads", false});
+            v = times(v, of_rows(this->vector(m.weight, row, vector ? 16 : 4, early.back().name),
+                                 row, quotient(values, row)));
         }
         v = turned_heads(a, m, v);
         if (m.f32 != nullptr) {
