@@ -105,7 +105,7 @@ class launch_data {
         m.x = static_cast<const float*>(at);
         m.x_nb1 = m.f32_nb1 = 4 * std::int64_t{v.k + v.gap};
         m.x_nb2 = m.f32_nb2 = m.x_nb1 * v.heads;
-        m.normed = v.normed, m.eps = 1e-6f;
+        m.normed = v.normed, m.token_norm = v.token_norm, m.eps = 1e-6f;
         if (v.weighted)
             m.weight = static_cast<const float*>(
                 on_.put("weight", contents::weights, to_bytes(weight_of(c_, i)), size(c_.offset)));
@@ -183,7 +183,8 @@ void check_cache(const head_case& c, const head_value& v, const bytes& cache,
 }  // namespace
 
 std::vector<float> weight_of(const head_case& c, std::size_t which) {
-    std::vector<float> out = random_values(which + 11, c.values[which].k);
+    const head_value& v = c.values[which];
+    std::vector<float> out = random_values(which + 11, v.token_norm ? v.k * v.heads : v.k);
     for (float& w : out) w = 1 + w / 8;
     return out;
 }
@@ -210,6 +211,13 @@ chain::outputs reference_of(const head_case& c, std::size_t which) {
     const auto add = [&chain](stage s) { chain.stages[chain.count++] = s; };
     if (v.normed) add({.kind = stage_kind::rms_norm});
     if (v.weighted) add({.kind = stage_kind::mul_weight, .reads = operand::weight});
+    if (v.token_norm) {  // of rows that become heads only behind it
+        chain::inputs tokens = in;
+        tokens.k = in.k * in.heads, tokens.rows = c.tokens, tokens.heads = 1;
+        add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+        in.x = chain::reference(chain, tokens).value;
+        chain = lowered_chain();
+    }
     add({.kind = stage_kind::rope});
     add({.kind = stage_kind::store, .formats = cache_formats});
     add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});

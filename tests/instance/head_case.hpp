@@ -19,6 +19,7 @@ namespace catena_test {
 struct head_value {
     int k = 0, heads = 1;
     bool normed = false, weighted = false, turned = false;
+    bool token_norm = false;  ///< the norm is one of all heads of a token
     float scale = 1;
     bool written = false;                            ///< as f32
     catena::format cache = catena::format::unknown;  ///< unknown: not stored

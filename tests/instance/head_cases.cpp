@@ -113,6 +113,16 @@ std::vector<head_case> head_cases(const row_computation& computes, const row_pol
     std::vector<head_value> unturned = layer(k, true, cache);
     for (head_value& v : unturned) v.turned = false;
     add({.what = "nothing is turned", .values = unturned, .tokens = 2});
+    for (const int tokens : {1, 3}) {
+        std::vector<head_value> together = layer(k, true, cache);
+        for (head_value& v : together) v.token_norm = v.normed;
+        together[0].heads = token_norm_values / most + 3;  // a warp reads them in two rounds
+        together[1].weighted = false;
+        add({.what = "norms of all heads of a token",
+             .values = together,
+             .tokens = tokens,
+             .rope = plain(pairing::halves, k)});
+    }
     head_value bare{.k = k, .heads = 3, .normed = true, .written = true, .gap = 8};
     head_value scaled{
         .k = k, .heads = 3, .turned = true, .scale = 0.125f, .written = true, .in_place = true};

@@ -18,6 +18,7 @@ namespace {
 struct layer_shape {
     std::int64_t tokens = 1, size = 128, heads = 8, kv_heads = 2;
     bool norms = true, turns = true, factors = false;
+    bool token_norms = false;  ///< norms of all heads of a token
     int mode = 2, dims = 128;
     float scale = 1;
     format cache = format::f16, ids = format::i64;
@@ -51,8 +52,9 @@ struct layer_case {
     }
 
     id turned(id x, std::int64_t heads) {
+        if (is.token_norms) x = g.mul(g.rms_norm(x), g.weight(format::f32, {is.size * heads}));
         x = g.reshape(x, {is.size, heads, is.tokens});
-        if (is.norms) x = g.mul(g.rms_norm(x), g.weight(format::f32, {is.size}));
+        if (is.norms && !is.token_norms) x = g.mul(g.rms_norm(x), g.weight(format::f32, {is.size}));
         return is.turns ? rope(x) : x;
     }
     id rope(id x) {
@@ -117,6 +119,58 @@ TEST_CASE("norms, turns and stores of a layer are one launch", "[plan][heads]") 
         CHECK(a.member[2].first_row == tokens * 10);
         CHECK(p.left().size() == 0);
     }
+}
+
+TEST_CASE("norms of all heads of a token are in the launch of the heads", "[plan][heads]") {
+    for (const std::int64_t tokens : {1, 3, 8}) {
+        layer_case c({.tokens = tokens, .token_norms = true});
+        const plan p = c.planned();
+        REQUIRE(p.steps().size() == 1);
+        CHECK(p.steps()[0].node_count == 8);
+        CHECK(p.steps()[0].what.row().slots == 1);
+        step_args room;
+        const heads_args& a = args_of(p, room);
+        REQUIRE(a.members == 3);
+        CHECK((a.member[0].normed && a.member[0].token_norm && a.member[1].token_norm));
+        CHECK_FALSE(a.member[2].token_norm);
+        CHECK(a.member[0].x == c.g[c.q].data);
+        CHECK(a.member[0].x_nb1 == c.is.size * 4);
+        CHECK(a.member[0].x_nb2 == c.is.size * c.is.heads * 4);
+        CHECK(p.left().size() == 0);
+    }
+    layer_case wide({.heads = 32, .token_norms = true});
+    CHECK(wide.planned().steps()[0].what.row().slots == 2);
+}
+
+TEST_CASE("of many tokens the engine makes norms of all heads, and the turn begins behind them",
+          "[plan][heads]") {
+    layer_case c({.tokens = 9, .token_norms = true});
+    const plan p = c.planned();
+    const id normed = c.g[c.g[c.turned_q].src[0]].src[0];
+    CHECK(p.at(c.g.position(normed)).step < 0);
+    CHECK(p.at(c.g.position(c.turned_q)).step == 0);
+    step_args room;
+    CHECK_FALSE(args_of(p, room).member[0].normed);
+}
+
+TEST_CASE("heads whose token is normed are not turned where they lie", "[plan][heads]") {
+    layer_case c({.token_norms = true});
+    c.g.share(c.turned_q, c.q);
+    const plan p = c.planned();
+    CHECK(p.at(c.g.position(c.turned_q)).step < 0);
+    CHECK(p.at(c.g.position(c.k_set)).step == 0);
+}
+
+TEST_CASE("ggml-cuda norms all heads of a token in a launch of their own", "[plan][heads]") {
+    const auto launches = [](bool token_norms) {
+        layer_case c({.norms = true, .token_norms = token_norms});
+        const graph_view view = c.g.view();
+        graph_index index;
+        REQUIRE(index.build(view).ok());
+        return ggml_cuda_head_launches(view, head_finder(index).of(c.g.position(c.turned_q)));
+    };
+    CHECK(launches(false) == 1);
+    CHECK(launches(true) == 2);
 }
 
 TEST_CASE("a layer without norms, or with divided angles, is one too", "[plan][heads]") {

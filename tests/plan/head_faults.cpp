@@ -30,6 +30,10 @@ std::vector<fault> faults_of_heads() {
         {"heads without their weight", in_heads([](args&, member& m) { return drop(m.weight); })},
         {"heads that are not normed",
          in_heads([](args&, member& m) { return std::exchange(m.normed, false); })},
+        {"a norm of heads for one of tokens, or the other way", in_heads([](args&, member& m) {
+             m.token_norm = !m.token_norm;
+             return m.normed && m.heads > 1;
+         })},
         {"heads with another eps",
          in_heads([](args&, member& m) { return m.normed && (m.eps *= 2) > 0; })},
         {"heads that are not turned",

@@ -135,8 +135,10 @@ class head_launch {
                     {nb1, nb2, 0},
                     owner};
         };
-        if (!convolves()) ops.read(heads("x", m.x, m.x_nb1, m.x_nb2));
-        if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * m.k, owner), true);
+        // All warps of a token read what it norms.
+        if (!convolves()) ops.read(heads(m.token_norm ? "tokens" : "x", m.x, m.x_nb1, m.x_nb2));
+        const std::int64_t normed = m.token_norm ? m.k * m.heads : m.k;
+        if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * normed, owner), true);
         if (m.f32 != nullptr) ops.write(heads("f32", m.f32, m.f32_nb1, m.f32_nb2));
         if (m.cache != nullptr) bits |= reinterpret_cast<std::intptr_t>(m.cache) | m.cache_nb;
         judge_turn_and_store(a_, m, owner, machine_, ops);
@@ -172,6 +174,16 @@ class head_launch {
         return convolved_.data() + t * a_.convolved.channels + m.first_channel + h * m.k;
     }
 
+    /// 1 / rms of a head, or of all heads of its token.
+    float norm_of(const head_member& m, int h, int t) const {
+        std::vector<float> row;
+        for (int i = m.token_norm ? 0 : h; i < (m.token_norm ? m.heads : h + 1); ++i) {
+            const float* const x = head_of(m, i, t);
+            row.insert(row.end(), x, x + m.k);
+        }
+        return scalar::norm_scale(row.data(), static_cast<int>(row.size()), m.eps);
+    }
+
     void compute(const head_member& m) const {
         const auto k = static_cast<std::size_t>(m.k);
         std::vector<float> all;
@@ -179,10 +191,12 @@ class head_launch {
             for (int h = 0; h < m.heads; ++h) {
                 const float* x = head_of(m, h, t);
                 std::vector<float> v(x, x + k);
-                const float s = m.normed ? scalar::norm_scale(v.data(), m.k, m.eps) : 1;
+                const float s = m.normed ? norm_of(m, h, t) : 1;
+                const float* const weight =
+                    m.weight == nullptr || !m.token_norm ? m.weight : m.weight + h * m.k;
                 for (std::size_t i = 0; i < k; ++i) {
                     if (m.normed) v[i] *= s;
-                    if (m.weight != nullptr) v[i] *= m.weight[i];
+                    if (weight != nullptr) v[i] *= weight[i];
                 }
                 if (m.turned)
                     scalar::turn(v.data(), a_.turn, a_.positions, a_.tokens, t, a_.factors);

@@ -43,6 +43,7 @@ void growth::attention() {
     };
     const auto heads = [&](id y) {
         if (ne(y, 0) % size != 0 || (!plain && one_in(5))) return y;
+        if (!plain && one_in(4)) y = binary(op::mul, g_.rms_norm(y), norm_weight(ne(y, 0)));
         y = g_.reshape(y, {size, ne(y, 0) / size, columns_});
         if (!plain && one_in(2)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
         if (!plain && one_in(4)) return y;

@@ -69,16 +69,28 @@ class member_data {
     const head_member& m_;
 };
 
-/// The chain of one value of a step, whose operands others may have.
-lowered_chain chain_of(const head_member& m) {
+/// The elements of a row that is normed: a head, or all heads of a token.
+std::int64_t normed_row(const head_member& m) {
+    return m.token_norm ? std::int64_t{m.k} * m.heads : m.k;
+}
+
+/// What one value of a step should become. Others may have operands that it has not.
+chain::outputs reference_of(const head_member& m, chain::inputs in) {
     lowered_chain chain;
     const auto add = [&chain](stage s) { chain.stages[chain.count++] = s; };
     if (m.normed) add({.kind = stage_kind::rms_norm});
     if (m.weight != nullptr) add({.kind = stage_kind::mul_weight, .reads = operand::weight});
+    if (m.token_norm) {  // of rows that become heads only behind it
+        chain::inputs tokens = in;
+        tokens.k = normed_row(m), tokens.rows = in.rows / m.heads, tokens.heads = 1;
+        add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+        in.x = chain::reference(chain, tokens).value;
+        chain = lowered_chain();
+    }
     add({.kind = stage_kind::rope});
     add({.kind = stage_kind::store, .formats = cache_formats});
     add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
-    return chain;
+    return chain::reference(chain, in);
 }
 
 }  // namespace
@@ -93,7 +105,7 @@ step_result checker::run_heads(int step, const heads_args& a) {
     };
     for (int i = 0; i < a.members; ++i) {
         member_data(on_, a, a.member[i]).seed(random_bits(key, static_cast<std::uint64_t>(i)));
-        if (a.member[i].weight != nullptr) by_key(a.member[i].weight, a.member[i].k, 1);
+        if (a.member[i].weight != nullptr) by_key(a.member[i].weight, normed_row(a.member[i]), 1);
     }
     std::vector<chain::inputs> all;
     for (int i = 0; i < a.members; ++i) {
@@ -108,7 +120,7 @@ step_result checker::run_heads(int step, const heads_args& a) {
             const auto values = read_values(on_, from, count);
             to.assign(values.begin(), values.end());
         };
-        vector(in[operand::weight], m.weight, m.k);
+        vector(in[operand::weight], m.weight, normed_row(m));
         if (m.turned) in.rope = turn.rope, in.positions = turn.positions, in.factors = turn.factors;
         if (m.cache != nullptr) in.cache_rows = cache_rows_for(a, m);
         all.push_back(std::move(in));
@@ -120,7 +132,7 @@ step_result checker::run_heads(int step, const heads_args& a) {
     for (int i = 0; i < a.members; ++i)
         member_data(on_, a, a.member[i])
             .compare("heads " + std::to_string(i),
-                     chain::reference(chain_of(a.member[i]), all[static_cast<std::size_t>(i)]),
+                     reference_of(a.member[i], std::move(all[static_cast<std::size_t>(i)])),
                      result);
     return result;
 }
