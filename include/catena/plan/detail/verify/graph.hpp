@@ -4,6 +4,7 @@
 
 #include "catena/match/own_ops.hpp"
 #include "catena/plan/detail/verify/convolution_values.hpp"
+#include "catena/plan/detail/verify/delta_values.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
 #include "catena/plan/detail/verify/overwrite.hpp"
 #include "catena/plan/detail/verify/rope.hpp"
@@ -263,6 +264,9 @@ class engine_order {
             case op::ssm_conv:
                 return convolution_value(view_, t, opaque(i),
                                          [&](int slot) { return source(i, slot); });
+            case op::gated_delta_net:
+                return recalled_value(view_, t, opaque(i),
+                                      [&](int slot) { return source(i, slot); });
             case op::glu:
                 return glu(i, t);
             case op::add_id:

@@ -145,6 +145,25 @@ inline void limit_convolution(launch_rules& rules, const row& r, const heads_arg
     rules.must(channels == by.channels, "are not those of all values", by.channels, "its channels");
 }
 
+/// The delta rule of one value, by a row that recalls; or none.
+inline void limit_delta_rule(launch_rules& rules, const row& r, const heads_args& a) {
+    const delta_args& by = a.recalled;
+    const bool recalls_here = by.key_heads > 0;
+    rules.must(recalls_here == recalls(r.computes.row().stages), "are nothing that its row does",
+               by.key_heads, "heads of keys");
+    if (!recalls_here) return;
+    const head_member& m = a.member[0];
+    rules.must(a.members == 1, "are more than one", a.members, "values that are recalled");
+    rules.multiple(m.k, values_of_warp, "elements of a head");
+    rules.must(m.heads % by.key_heads == 0, "have not equally many heads of values", by.key_heads,
+               "heads of keys");
+    rules.must(by.states > 0, "are not there", by.states, "states");
+    rules.must(!m.normed && !m.turned && m.cache == nullptr && m.f32 != nullptr,
+               "is nothing that its row does", 0, "a norm, a turn or a cache");
+    rules.must(!by.by_value || by.decay_factor == nullptr, "is nothing that its row does", 0,
+               "a factor of each value's decay");
+}
+
 /// Are the numbers of a turn those of pairs in a head of k elements?
 inline bool turns_pairs(const rotation& t, std::int64_t k) {
     return t.dims > 0 && t.dims % 2 == 0 && t.first >= 0 && t.first % 2 == 0 &&
@@ -160,14 +179,18 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
                "values with heads");
     if (rules.broken) return rules.broken;
     limit_convolution(rules, r, a);
+    limit_delta_rule(rules, r, a);
     if (rules.broken) return rules.broken;
+    const bool recalled = a.recalled.key_heads > 0;
     const bool convolved = a.convolved.channels > 0;
     std::int64_t rows = 0;
     for (std::int32_t i = 0; i < a.members; ++i) {
         const head_member& m = a.member[i];
         rules.must(m.first_row == rows, "are not behind those of the values before", m.first_row,
                    "heads");
-        rows += std::int64_t{m.heads} * (convolved ? a.convolved.sequences : a.tokens);
+        rows += std::int64_t{m.heads} * (convolved  ? a.convolved.sequences
+                                         : recalled ? m.k / values_of_warp
+                                                    : a.tokens);
         rules.must(m.k > 0 && m.heads > 0 && a.tokens > 0, "has no elements", m.k, "a head");
         rules.at_most(m.k, head_values(p), "elements of a head");
         if (p.vector) rules.multiple(m.k, 4, "elements of a head");

@@ -2,15 +2,15 @@
 // kernel/row.hpp says what a launch does with them.
 #pragma once
 
-#include "catena/plan/detail/verify/convolution_launch.hpp"
+#include "catena/plan/detail/verify/delta_launch.hpp"
 
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
 
-class row_launch : public convolution_launch {
+class row_launch : public delta_launch {
   public:
-    using convolution_launch::convolution_launch;
+    using delta_launch::delta_launch;
 
     void run(const step& s, const row& r, const row_args& a, std::int32_t stream) {
         begin(stream, beyond(s, r, a));
@@ -20,6 +20,7 @@ class row_launch : public convolution_launch {
     void run(const step& s, const row& r, const heads_args& a, std::int32_t stream) {
         begin(stream, beyond(s, r, a));
         if (a.convolved.channels > 0 && !wrong) return convolve(r, a);
+        if (a.recalled.key_heads > 0 && !wrong) return recall(r, a);
         for (std::int32_t i = 0; i < a.members && !wrong; ++i) run_heads(r, a, a.member[i]);
     }
 

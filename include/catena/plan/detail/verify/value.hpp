@@ -42,6 +42,7 @@ enum class term : std::uint64_t {
     masked,     ///< a number, with some rows in its place
     joined,     ///< rows of two values, one behind the other
     convolved,  ///< channels, by their taps
+    recalled,   ///< values of heads that a state recalls, and behind them its next state
     shape
 };
 
