@@ -195,6 +195,8 @@ TEST_CASE("with two tokens, the norm multiplies a shared expert's result with it
     for (const id t : {c.open, c.times_gate, c.joined, c.all})
         CHECK(p.at(c.g.position(t)).step == at);
     CHECK(p.args(at, nullptr).row.x == c.g[c.of_gated].data);
+    // A report says nothing of nodes that a step covers, although no step begins at them.
+    CHECK(left_why(p, c.g.position(c.times_gate)) == reason::none);
 }
 
 TEST_CASE("a sum that nobody's launch makes is left to the norm, without the gate", "[plan]") {

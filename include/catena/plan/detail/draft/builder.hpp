@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace CATENA_NAMESPACE {
 
@@ -79,6 +80,8 @@ class plan_builder : drafter {
                     break;
             }
         }
+        for (const left_over& l : refused_)
+            if (!draft_.covered(l.what.node)) draft_.leave(l.what, l.nearest);
     }
 
   private:
@@ -93,6 +96,9 @@ class plan_builder : drafter {
     delta_rule_planner delta_rules_;
     route_planner routes_;
     std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
+
+    /// Nodes at which no step begins, and why. A step that is drafted later may cover them.
+    std::vector<left_over> refused_;
 
     /// Readers of a value that no step took. Behind many of them only the next are looked at, not
     /// all: else time would grow with the square of their number.
@@ -149,13 +155,13 @@ class plan_builder : drafter {
             if (!said || now.what.why != reason::not_read) why = now;
         }
         why.what.node = node;
-        draft_.leave(why.what, why.nearest);
+        refused_.push_back(why);
     }
 
     void plan_gated(std::int32_t node) {
         const op kind = g_.kind(node);
         const bool alone = kind == op::unary || kind == op::sqr || kind == op::cont;
-        if (engine_fuses(g_, node)) return draft_.leave({node, reason::engine_fuses});
+        if (engine_fuses(g_, node)) return refused_.push_back({{node, reason::engine_fuses}, {}});
         if (!read_by_matmul(view_.nodes[node]) && (alone || mere_product(node))) return;
         for (const family& f : known_.families) {
             const site here = site_of(f, node);
@@ -167,7 +173,8 @@ class plan_builder : drafter {
             if (!why.what.found()) return;
             if (alone && (!known || why.what.why == reason::not_read)) return;  // a gate, say
             if (known)
-                draft_.leave({node, why.what.why, why.what.have, why.what.need}, why.nearest);
+                refused_.push_back(
+                    {{node, why.what.why, why.what.have, why.what.need}, why.nearest});
         }
     }
 
@@ -209,7 +216,7 @@ class plan_builder : drafter {
         }
         ++left;
         why.what.node = node;
-        draft_.leave(why.what, why.nearest);
+        refused_.push_back(why);
     }
 
     /// Turns a match without its readers into steps, if a matmul is among them or an engine needs
