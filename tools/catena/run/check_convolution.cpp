@@ -1,5 +1,5 @@
 // Steps that convolve: every channel runs, and all that is written is compared.
-#include "quantized.hpp"
+#include "heads.hpp"
 
 #include "catena/chain/reference.hpp"
 
@@ -31,13 +31,6 @@ std::vector<double> heads_in(const std::vector<double>& all, const heads_args& a
         out.insert(out.end(), first, first + std::int64_t{m.k} * m.heads);
     }
     return out;
-}
-
-comparison compared(std::string of, const std::vector<double>& found,
-                    const std::vector<double>& wanted) {
-    nmse_sum sum;
-    for (std::size_t i = 0; i < found.size(); ++i) sum.add(found[i], wanted[i]);
-    return {std::move(of), sum.value(), 1e-7};
 }
 
 }  // namespace
