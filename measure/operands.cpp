@@ -128,6 +128,29 @@ void fill_convolution(const row_problem& p, table_of_stretches s) {
     m.f32_nb1 = 4 * p.k, m.f32_nb2 = 4 * channels;
 }
 
+/// A problem does not say what the decay is made of, nor how many heads have a key: of a softplus
+/// times a factor, and two. The next state lies elsewhere, so that all launches read the same.
+void fill_delta_rule(const row_problem& p, table_of_stretches s) {
+    heads_args& a = s.to.heads;
+    head_member& m = a.member[0];
+    m.k = static_cast<std::int32_t>(p.k);
+    m.heads = static_cast<std::int32_t>(quotient(p.rows * values_of_warp, p.k));
+    a.members = 1, a.tokens = static_cast<std::int32_t>(p.slots);
+    a.rows = static_cast<std::int32_t>(p.rows);
+    delta_args& d = a.recalled;
+    d.key_heads = m.heads % 2 == 0 ? m.heads / 2 : m.heads;
+    const std::int64_t keys = p.k * d.key_heads, values = p.k * m.heads;
+    d.queries = s.values(keys * p.slots), d.keys = s.values(keys * p.slots);
+    d.values = s.values(values * p.slots);
+    d.queries_nb1 = d.keys_nb1 = d.values_nb1 = m.f32_nb1 = 4 * p.k;
+    d.queries_nb2 = d.keys_nb2 = 4 * keys, d.values_nb2 = m.f32_nb2 = 4 * values;
+    d.decay = s.values(m.heads * p.slots), d.beta = s.values(m.heads * p.slots);
+    d.decay_factor = s.values(m.heads);
+    d.state = s.values(p.k * values), d.next_state = s.results(p.k * values);
+    d.state_id = reinterpret_cast<const std::int32_t*>(s.input(4, format::i32, 1));
+    m.f32 = s.results(values * p.slots);
+}
+
 /// Stores the heads of a value in a cache of one row.
 void store_heads(head_member& m, format cache, table_of_stretches s) {
     m.cache_type = cache;
@@ -141,6 +164,7 @@ void store_heads(head_member& m, format cache, table_of_stretches s) {
 /// one, and all others of another, of one token.
 void fill_heads(const row_problem& p, table_of_stretches s) {
     if (convolves(p.needs.stages)) return fill_convolution(p, s);
+    if (recalls(p.needs.stages)) return fill_delta_rule(p, s);
     heads_args& a = s.to.heads;
     const auto add = [&](std::int64_t heads, format cache) {
         if (heads == 0) return;

@@ -30,6 +30,10 @@ row_problem small_row(const row& r) {
     p.needs = r.computes.row();
     p.k = p.quant_k = 512;
     p.rows = 2;
+    if (recalls(p.needs.stages)) {  // two heads, for three tokens
+        p.k = 128, p.slots = 3;
+        p.rows = 2 * p.k / values_of_warp;
+    }
     return p;
 }
 
