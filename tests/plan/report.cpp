@@ -82,6 +82,15 @@ TEST_CASE("what no row served is told with the rejection that came closest", "[r
           "no row of the table serves it; the nearest: 6 columns; it serves at most 4");
 }
 
+TEST_CASE("what a launch that recalls has to do is told by heads and tokens", "[report]") {
+    row_problem p;
+    p.needs.stages = stage_set::of(stage_kind::delta_rule);
+    p.k = 128, p.rows = 512, p.slots = 1;
+    CHECK(work(p) == "32 heads of 128 recalled for 1 token");
+    p.k = p.rows * 8, p.slots = 4;
+    CHECK(work(p) == "1 head of 4096 recalled for 4 tokens");
+}
+
 TEST_CASE("every reason and every limit has a sentence without open places", "[report]") {
     for (int r = 0; r <= static_cast<int>(reason::taken); ++r) {
         const std::string s = sentence(obstacle{0, static_cast<reason>(r), 1, 2});

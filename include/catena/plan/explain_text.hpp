@@ -77,6 +77,10 @@ inline std::string work(const row_problem& p) {
     if (routes(p.needs.stages))
         return detail::counted(p.rows, " token to ", " tokens to ") + std::to_string(p.slots) +
                " of " + std::to_string(p.k) + " experts";
+    if (recalls(p.needs.stages))
+        return detail::counted(quotient(p.rows * values_of_warp, p.k), " head of ", " heads of ") +
+               std::to_string(p.k) + " recalled for " +
+               detail::counted(p.slots, " token", " tokens");
     const std::string rows = detail::counted(p.rows, " row of ", " rows of ") + std::to_string(p.k);
     if (convolves(p.needs.stages))
         return rows + ", each value of " + std::to_string(p.slots) + " taps" +
