@@ -3,6 +3,7 @@
 #pragma once
 
 #include "convolution_case.hpp"
+#include "delta_case.hpp"
 #include "head_case.hpp"
 #include "matvec_case.hpp"
 #include "route_case.hpp"
@@ -27,6 +28,7 @@ std::vector<row_case> row_cases(const catena::row_computation& computes,
 std::vector<head_case> head_cases(const catena::row_computation& computes,
                                   const catena::row_policy& how);
 std::vector<convolution_case> convolution_cases(const catena::row_policy& how);
+std::vector<delta_case> delta_cases(const catena::row_policy& how);
 std::vector<route_case> route_cases(int most_experts);
 std::vector<matvec_case> combined_cases(const catena::product_computation& computes,
                                         const catena::matvec_policy& how);
