@@ -198,7 +198,7 @@ void fill_heads(const row_problem& p, table_of_stretches s) {
 /// A problem does not say how long the heads of its matrices are: 64 elements, or pairs. What is
 /// not written is stored.
 void fill_heads(const product_problem& p, table_of_stretches s) {
-    heads_args& a = s.to.matvec.heads;
+    head_group& a = s.to.matvec.heads;
     a.tokens = 1;
     std::int32_t k = 64;
     for (int i = 0; i < p.member_count; ++i)

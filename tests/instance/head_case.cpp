@@ -245,9 +245,9 @@ head_outputs run(const instance& on, const head_case& c) {
     return out;
 }
 
-heads_args put_results(machine& on, const head_case& c) { return launch_data(on, c, true).a; }
+head_group put_results(machine& on, const head_case& c) { return launch_data(on, c, true).a; }
 
-std::vector<bytes> read_caches(machine& on, const head_case& c, const heads_args& a) {
+std::vector<bytes> read_caches(machine& on, const head_case& c, const head_group& a) {
     std::vector<bytes> out(c.values.size());
     for (std::size_t i = 0; i < c.values.size(); ++i)
         if (a.member[i].cache != nullptr)

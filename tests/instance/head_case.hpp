@@ -60,9 +60,9 @@ catena::chain::outputs reference_of(const head_case& c, std::size_t which);
 
 /// The arguments of heads that are the results of a matvec's matrices: nothing lies in x, and f32
 /// is written to the results.
-catena::heads_args put_results(machine& on, const head_case& c);
+catena::head_group put_results(machine& on, const head_case& c);
 /// The cache of each value of a launch; empty: the value is not stored.
-std::vector<bytes> read_caches(machine& on, const head_case& c, const catena::heads_args& a);
+std::vector<bytes> read_caches(machine& on, const head_case& c, const catena::head_group& a);
 /// Compares the cache of value `which` with the f32 that was written, to the bit; `values` may be
 /// empty. Other rows must be as they were. The numbers stored.
 std::vector<float> check_stored(const head_case& c, std::size_t which, const bytes& cache,

@@ -16,7 +16,7 @@ struct prepared {
     float* norm_f32 = nullptr;           ///< where the launch writes its norm
     void* norm_q8_1 = nullptr;
     route_args routing;
-    heads_args heads;
+    head_group heads;
 };
 
 /// A layout in which a member may be quantized, and where its operand is.

@@ -70,6 +70,23 @@ void each_convolution(const row_computation& computes, const Visit& visit) {
                     }
 }
 
+/// Heads of a state, of as many values as models have.
+template <class Visit>
+void each_delta_rule(const row_computation& computes, const Visit& visit) {
+    row_problem p;
+    p.needs = computes;
+    for (const std::int64_t k : {8, 24, 64, 96, 128})
+        for (const std::int64_t heads : {1, 32, 64})
+            for (const int tokens : {1, 8})
+                for (const int alignment : {16, 4}) {
+                    p.k = k;
+                    p.rows = heads * (k / values_of_warp);
+                    p.slots = tokens;
+                    p.alignment = alignment;
+                    visit(p);
+                }
+}
+
 /// Routers of every size that models have.
 template <class Visit>
 void each_router(const row_computation& computes, const Visit& visit) {
@@ -91,6 +108,7 @@ void each_problem(const row_computation& computes, const Visit& visit) {
     row_problem p;
     p.needs = computes;
     if (convolves(computes.stages)) return each_convolution(computes, visit);
+    if (recalls(computes.stages)) return each_delta_rule(computes, visit);
     if (has_heads(computes.stages)) return each_length_of_heads(computes, visit);
     if (routes(computes.stages)) return each_router(computes, visit);
     for (const bool quantizes : {false, true})

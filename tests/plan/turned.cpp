@@ -154,7 +154,7 @@ TEST_CASE("a part of each head, a scale and every cache of elements are turned i
         turned_layer c({.dims = 32, .scale = 0.5f, .cache = cache});
         const plan p = c.planned();
         REQUIRE(c.one(p));
-        const heads_args a = p.args(c.launch(p), nullptr).matvec.heads;
+        const head_group a = p.args(c.launch(p), nullptr).matvec.heads;
         CHECK(a.member[0].scale == 0.5f);
         CHECK(a.member[1].cache_type == cache);
         CHECK(a.turn.dims == 32);
@@ -249,7 +249,7 @@ TEST_CASE("medians may say that heads are turned faster apart", "[plan][heads]")
 }
 
 TEST_CASE("the proof finds each fault of heads that a matvec turns", "[plan][heads]") {
-    using put_fault = std::function<void(matvec_member&, heads_args&, head_member&)>;
+    using put_fault = std::function<void(matvec_member&, head_group&, head_member&)>;
     const put_fault wrong[] = {
         [](auto&, auto&, head_member& h) { h.turned = !h.turned; },
         [](auto&, auto&, head_member& h) { h.scale = 2; },
@@ -262,13 +262,13 @@ TEST_CASE("the proof finds each fault of heads that a matvec turns", "[plan][hea
             h.x = h.f32 = &h.eps;
         },
         [](matvec_member& m, auto&, auto&) { m.rows -= 2; },
-        [](auto&, heads_args& a, auto&) { a.turn.magnitude = 2; },
-        [](auto&, heads_args& a, auto&) { a.turn.first = 2; },
-        [](auto&, heads_args& a, auto&) { a.turn.pairs = pairing::sections; },
-        [](auto&, heads_args& a, auto&) { ++a.positions; },
-        [](auto&, heads_args& a, auto&) { a.tokens = 2; },
-        [](auto&, heads_args& a, auto&) { a.members = 0; },
-        [](auto&, heads_args& a, auto&) { --a.members; },
+        [](auto&, head_group& a, auto&) { a.turn.magnitude = 2; },
+        [](auto&, head_group& a, auto&) { a.turn.first = 2; },
+        [](auto&, head_group& a, auto&) { a.turn.pairs = pairing::sections; },
+        [](auto&, head_group& a, auto&) { ++a.positions; },
+        [](auto&, head_group& a, auto&) { a.tokens = 2; },
+        [](auto&, head_group& a, auto&) { a.members = 0; },
+        [](auto&, head_group& a, auto&) { --a.members; },
         [](auto&, auto&, head_member& h) { h.cache = nullptr; },
         [](auto&, auto&, head_member& h) { h.cache_nb *= 2; },
         [](auto&, auto&, head_member& h) { h.cache_rows = 0; },

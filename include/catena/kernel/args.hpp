@@ -103,10 +103,8 @@ struct delta_args {
     bool by_value = false;                          ///< each value of a key has a decay of its own
 };
 
-/// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
-/// own. If they are convolved, a warp has a head of all tokens of a sequence; if they are recalled,
-/// values_of_warp values of it.
-struct heads_args {
+/// Values with heads of the same tokens, and the turn of those that are turned.
+struct head_group {
     const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] if the turn has
                                               ///< sections; null if no member is turned
     const float* factors = nullptr;  ///< [turn.dims / 2], divisors of the angles of the pairs;
@@ -118,6 +116,12 @@ struct heads_args {
                                      ///< sequence if they are convolved; if they are recalled, one
                                      ///< for each values_of_warp values of a head
     head_member member[max_head_members];
+};
+
+/// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
+/// own. If they are convolved, a warp has a head of all tokens of a sequence; if they are recalled,
+/// values_of_warp values of it.
+struct heads_args : head_group {
     convolution_args convolved;  ///< what makes the heads, if they are not in memory
     delta_args recalled;         ///< the same, if a state is asked for them
 };
@@ -272,7 +276,7 @@ struct matvec_args {
                          ///< writes experts (to `ids`) and weights for later readers, the others
                          ///< find their own; tokens = 0: no routing
     matvec_member member[max_members];
-    heads_args heads;  ///< the heads of one token that the results are, if the policy turns: value
+    head_group heads;  ///< the heads of one token that the results are, if the policy turns: value
                        ///< i is the result of matrix i, and without norm; members = 0: no heads
 };
 

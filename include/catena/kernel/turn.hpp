@@ -27,17 +27,17 @@ struct frequency {
 
 /// The divisor of a pair's angle, if there are any.
 template <class X>
-CATENA_FN real factor_of(X& x, const heads_args& a, int pair) {
+CATENA_FN real factor_of(X& x, const head_group& a, int pair) {
     return a.factors != nullptr ? real{x.load(a.factors + pair)} : real{1};
 }
 
 /// Where a pair is turned to by an angle.
-CATENA_FN direction direction_of(const heads_args& a, real angle) {
+CATENA_FN direction direction_of(const head_group& a, real angle) {
     const direction d = direction::of(angle);
     return {d.sine * real{a.turn.magnitude}, d.cosine * real{a.turn.magnitude}};
 }
 /// `position` is that of the token, of four the one that turns the pair.
-CATENA_FN direction direction_of(const heads_args& a, const frequency& f, real position,
+CATENA_FN direction direction_of(const head_group& a, const frequency& f, real position,
                                  real factor) {
     real angle = position * f.power;
     if (a.factors != nullptr) angle = angle / factor;

@@ -23,7 +23,7 @@ struct paired_row {
 
 /// The first or the second row of pair `pair`. Elements that are not turned by halves make pairs
 /// with their neighbors.
-CATENA_FN paired_row row_of_pair(const heads_args& a, const head_member& m, int pair, bool second) {
+CATENA_FN paired_row row_of_pair(const head_group& a, const head_member& m, int pair, bool second) {
     int first = 2 * pair, away = 1, own = 0;
     if (m.turned) {
         const unsigned in_head = static_cast<unsigned>(m.k) / 2u;
@@ -49,7 +49,7 @@ class row_lookup {
   public:
     /// Before the wait: what does not depend on the token. `pair`: that of the lane's row, of a
     /// band that ends at `end`.
-    CATENA_FN void begin(const heads_args& a, const head_member& m, int pair, int end,
+    CATENA_FN void begin(const head_group& a, const head_member& m, int pair, int end,
                          bool second) {
         there_ = pair < end;
         at_ = row_of_pair(a, m, there_ ? pair : 0, second);
@@ -74,7 +74,7 @@ class row_lookup {
     }
 
     /// When that is there.
-    CATENA_FN void turn(const heads_args& a) {
+    CATENA_FN void turn(const head_group& a) {
         if (!own_.turned) return;
         const direction d = direction_of(a, by_, position_, factor_);
         own_.sine = second_ ? d.sine : -d.sine;

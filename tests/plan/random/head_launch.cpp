@@ -12,6 +12,7 @@ namespace catena_test {
 namespace {
 
 using catena::format;
+using catena::head_group;
 using catena::head_member;
 using catena::heads_args;
 using catena::stage_kind;
@@ -20,14 +21,14 @@ operand_range one(const char* name, const void* at, std::int64_t bytes, int owne
     return {name, static_cast<const std::byte*>(at), bytes, {1, 1, 1}, {0, 0, 0}, owner};
 }
 
-std::int64_t positions(const heads_args& a) {
+std::int64_t positions(const head_group& a) {
     const catena::pairing pairs = a.turn.pairs;
     const bool four = pairs == catena::pairing::sections || pairs == catena::pairing::interleaved;
     return a.tokens * (four ? 4 : 1);
 }
 
 /// What turns and stores a value.
-void judge_turn_and_store(const heads_args& a, const head_member& m, int owner, machine& on,
+void judge_turn_and_store(const head_group& a, const head_member& m, int owner, machine& on,
                           operands& ops) {
     if (m.turned) ops.read(one("positions", a.positions, std::int64_t{4} * positions(a), owner));
     if (m.turned && a.factors != nullptr)

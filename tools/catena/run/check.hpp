@@ -83,7 +83,7 @@ class checker {
     step_result run_turned(int step, const matvec_args& a);
     /// Gives heads where their tokens stand, their rows of caches and the divisors of angles. What
     /// a reference of turned heads reads of these.
-    chain::inputs seed_turn(int step, const heads_args& a);
+    chain::inputs seed_turn(int step, const head_group& a);
     /// Seeds what a matvec makes its activation of, and the weight of a norm.
     void seed_inputs(int step, const matvec_args& a, std::int64_t rows);
     /// What a matvec multiplies, before it quantizes that. Empty: another step has quantized it.

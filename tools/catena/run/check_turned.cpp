@@ -67,7 +67,7 @@ std::vector<turned_band> bands_of(const matvec_args& a, std::uint64_t key, int r
 
 }  // namespace
 
-chain::inputs checker::seed_turn(int step, const heads_args& a) {
+chain::inputs checker::seed_turn(int step, const head_group& a) {
     chain::inputs in;
     in.rope = turn_of(plan_.steps()[static_cast<std::size_t>(step)]);
     std::vector<std::int64_t> positions;

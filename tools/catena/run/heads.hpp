@@ -67,7 +67,7 @@ struct heads_in_memory {
 };
 
 /// A row for each token, and another one for each if there are enough.
-inline std::vector<std::int64_t> cache_rows_for(const heads_args& a, const head_member& m) {
+inline std::vector<std::int64_t> cache_rows_for(const head_group& a, const head_member& m) {
     std::vector<std::int64_t> rows;
     for (std::int64_t t = 0; t < a.tokens; ++t) rows.push_back(m.cache_rows - 1 - t % m.cache_rows);
     return rows;
@@ -80,7 +80,7 @@ void write_numbers(machine& on, const void* to, const std::vector<std::int64_t>&
 }
 
 /// Writes the rows of a value's cache in which its tokens are stored.
-inline void seed_cache_rows(machine& on, const heads_args& a, const head_member& m) {
+inline void seed_cache_rows(machine& on, const head_group& a, const head_member& m) {
     if (m.cache == nullptr) return;
     if (m.ids_of_64_bits)
         write_numbers<std::int64_t>(on, m.cache_ids, cache_rows_for(a, m));

@@ -14,14 +14,14 @@ class head_launch : public routing_launch {
 
   protected:
     /// A value's heads, turned and scaled.
-    value turned_heads(const heads_args& a, const head_member& m, value v) {
+    value turned_heads(const head_group& a, const head_member& m, value v) {
         if (m.turned) v = turned(v, a.turn, m.k, m.heads, positions(a), factors(a));
         return times(v, m.scale);
     }
 
     /// Stores heads in the value's cache; `unit`: the alignment of an element that is not of a
     /// block, in the elements that are stored together.
-    void store_heads(const heads_args& a, const head_member& m, const value& v,
+    void store_heads(const head_group& a, const head_member& m, const value& v,
                      std::uint64_t unit) {
         const format_info& f = info(m.cache_type);
         unit = f.block_elements > 1 ? 2 : unit * std::uint64_t(f.block_bytes);
@@ -39,14 +39,14 @@ class head_launch : public routing_launch {
     }
 
   private:
-    std::uint64_t positions(const heads_args& a) {
+    std::uint64_t positions(const head_group& a) {
         aligned(address_of(a.positions), 4, "positions");
         const bool four = a.turn.pairs == pairing::sections || a.turn.pairs == pairing::interleaved;
         return read_at(rows_at(a.positions, a.tokens * std::int64_t{four ? 4 : 1}, 1, 0),
                        "positions")
             .hash;
     }
-    std::uint64_t factors(const heads_args& a) {
+    std::uint64_t factors(const head_group& a) {
         if (a.factors == nullptr) return 0;
         return vector(a.factors, a.turn.dims / 2, 4, "divisors of angles").hash;
     }

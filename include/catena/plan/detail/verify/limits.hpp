@@ -282,12 +282,12 @@ void limit_columns(launch_rules& rules, const Args& a) {
 
 /// The results of a matvec as the heads of one token.
 inline void limit_heads(launch_rules& rules, const matvec_args& a, const matvec_policy& p) {
-    const heads_args& all = a.heads;
+    const head_group& all = a.heads;
     const bool by_one = all.turn.pairs == pairing::neighbors || all.turn.pairs == pairing::halves;
     rules.must(all.members == a.members && all.members <= max_head_members, "has no matrix",
                all.members, "a value of heads");
-    rules.must(all.tokens == 1 && a.columns == 1 && all.convolved.channels == 0,
-               "are not those of one token", all.tokens, "its heads");
+    rules.must(all.tokens == 1 && a.columns == 1, "are not those of one token", all.tokens,
+               "its heads");
     rules.multiple(a.band_rows, 2, "rows of a band");
     rules.at_most(a.band_rows, std::int64_t{most_groups(p)} * p.rows * (p.threads / warp_size),
                   "rows of a band");
