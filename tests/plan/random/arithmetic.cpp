@@ -40,9 +40,22 @@ float gate(gate_function f, float value) {
     return std::nanf("");
 }
 
-float sqrt_softplus(float v) {
+float softplus(float v) {
     const double x = v;
-    return std::sqrt(v > 20 ? v : static_cast<float>(std::log(1 + std::exp(x))));
+    return v > 20 ? v : static_cast<float>(std::log(1 + std::exp(x)));
+}
+
+float sqrt_softplus(float v) { return std::sqrt(softplus(v)); }
+
+void recall(const recalled_head& h, float* state, const float* query, const float* key,
+            const float* value, const float* decay, float beta, float* out) {
+    for (int j = 0; j < h.k; ++j) {
+        float* const row = state + j * h.k;
+        for (int i = 0; i < h.k; ++i) row[i] *= std::exp(decay[h.by_value ? i : 0]);
+        const float error = (value[j] - dot(row, key, h.k)) * beta;
+        for (int i = 0; i < h.k; ++i) row[i] += key[i] * error;
+        out[j] = dot(row, query, h.k) * h.scale;
+    }
 }
 
 float gated(gate_function f, float g, float x, float alpha, float limit) {

@@ -18,6 +18,21 @@ float gate(catena::gate_function f, float g);
 /// sqrt(log(1 + e^v)), and sqrt(v) above 20.
 float sqrt_softplus(float v);
 
+/// log(1 + e^v), and v above 20.
+float softplus(float v);
+
+/// The sizes of a head of the gated delta rule, and whether each value of a key has a decay.
+struct recalled_head {
+    int k;
+    bool by_value;
+    float scale;
+};
+
+/// A token of the gated delta rule: the state [k, k] of a head decays, is corrected for the key by
+/// the share beta of its error, and recalls k values for the query.
+void recall(const recalled_head& h, float* state, const float* query, const float* key,
+            const float* value, const float* decay, float beta, float* out);
+
 /// What a gated value is: f(g) * x, or swiglu_oai's formula.
 float gated(catena::gate_function f, float g, float x, float alpha, float limit);
 

@@ -146,6 +146,42 @@ void growth::linear_attention() {
     if (one_in(8)) strays_.push_back(one_in(2) ? picked : joined);
 }
 
+/// The gated delta rule with the state of its sequence, one of several, and a decay.
+void growth::recalled_heads() {
+    const std::int64_t size = 16, heads = any<std::int64_t>({2, 4}), row = size * size * heads;
+    const std::int64_t key_heads = any<std::int64_t>({1, 2});
+    const id states = input(format::f32, {row, 3});
+    to_.cache_.resize(g_.tensors.size(), false);
+    to_.cache_[static_cast<std::size_t>(states)] = true;
+    const id number = input(format::i32, {1}, 3);
+    const id picked = g_.node(op::get_rows, format::f32, {row, 1}, {states, number});
+    const id from = recent();
+    const auto made = [&](std::int64_t width, std::int64_t count) {
+        return mix({from}, {width, count, columns_});
+    };
+    const id q = made(size, key_heads), k = made(size, key_heads), v = made(size, heads);
+    const std::int64_t width = one_in(4) ? size : 1;
+    id decay = mix({from}, {width * heads, columns_});
+    if (!one_in(4)) {
+        const id soft = unary(one_in(8) ? gating() : sub_op::softplus, decay);
+        decay = binary(op::mul, soft, leaf(format::f32, {width * heads}, true));
+        if (one_in(8)) strays_.push_back(one_in(2) ? soft : decay);
+    }
+    const id rule = g_.node(op::gated_delta_net, format::f32, {size * heads, columns_ + size},
+                            {q, k, v, g_.reshape(decay, {width, heads, columns_}), made(1, heads),
+                             g_.reshape(picked, {size, size, heads})});
+    g_[rule].params[0] = 1;
+    const std::int64_t values = 4 * size * heads * columns_;
+    if (!one_in(6)) {  // the sequence's state from now on
+        const id next = g_.view(rule, {size, size, heads}, values);
+        const id part = g_.view(states, {row}, 4 * row * below(3));
+        write(g_.node(op::cpy, format::f32, {row}, {next, part}), states, part);
+    }
+    const id shown = one_in(8) ? rule : g_.view(rule, {size, heads, columns_}, 0);
+    keep(mix({shown}, {k_, columns_}));
+    if (one_in(8)) strays_.push_back(picked);
+}
+
 /// Products that are no gates: with another value, with one row for all, of a norm of heads with a
 /// row of weights for each head.
 void growth::multiply(id x) {

@@ -146,6 +146,7 @@ class planned_run {
             met_.tiled += s.what.kind() == catena::skeleton::matmul &&
                           s.what.product().columns < catena::min_matmul_columns;
             met_.convolved += convolves(stages_of(s.what));
+            met_.recalled += recalls(stages_of(s.what));
             met_.turned += s.what.kind() != catena::skeleton::row &&
                            has_heads(s.what.product().needs.epilogue);
             const bool routes = catena::routes(stages_of(s.what));

@@ -78,7 +78,7 @@ float unary_result(sub_op s, float of) {
             case sub_op::relu:
                 return x > 0 ? x : 0;
             case sub_op::softplus:
-                return x > 20 ? x : std::log(1 + std::exp(x));
+                return scalar::softplus(x);
             default:
                 return std::nan("");
         }
@@ -315,6 +315,24 @@ struct node_run {
         });
     }
 
+    /// The values of all heads of a token behind those of the token before, and then the new state.
+    void gated_delta_net() const {
+        const tensor &queries = src(0), &keys = src(1), &values = src(2), &decay = src(3);
+        const std::int64_t k = values.ne[0], heads = values.ne[1], tokens = values.ne[2];
+        const scalar::recalled_head h{static_cast<int>(k), decay.ne[0] > 1,
+                                      1 / std::sqrt(static_cast<float>(k))};
+        float* const state = at(t, 0) + k * heads * tokens;
+        for (std::int64_t i = 0; i < k * k * heads; ++i) state[i] = numbered(src(5), i);
+        for (std::int64_t token = 0; token < tokens; ++token)
+            for (std::int64_t head = 0; head < heads; ++head) {
+                const std::int64_t of_key = head % keys.ne[1];
+                scalar::recall(h, state + head * k * k, at(queries, 0, of_key, token),
+                               at(keys, 0, of_key, token), at(values, 0, head, token),
+                               at(decay, 0, head, token), *at(src(4), 0, head, token),
+                               at(t, 0) + (token * heads + head) * k);
+            }
+    }
+
     void argsort() const {
         each_row(t, [&](auto i1, auto i2, auto i3) {
             std::vector<float> row;
@@ -394,6 +412,8 @@ struct node_run {
                 return argsort();
             case op::ssm_conv:
                 return ssm_conv();
+            case op::gated_delta_net:
+                return gated_delta_net();
             default:
                 return mix();
         }

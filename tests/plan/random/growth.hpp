@@ -99,6 +99,7 @@ class growth {
     id by_heads(id x);
     void batches();
     void linear_attention();
+    void recalled_heads();
     id normed_head(id y, std::int64_t size, std::int64_t first);
     void multiply(id x);
     id shared_expert(id x);

@@ -57,6 +57,7 @@ class head_launch {
     void run() {
         judge();
         if (!machine_.fault.empty()) return;
+        if (recalls()) return recall();
         if (convolves()) convolve();
         for (int m = 0; m < a_.members; ++m) compute(a_.member[m]);
     }
@@ -68,6 +69,7 @@ class head_launch {
     std::vector<float> convolved_;  // [tokens, channels], before norms
 
     bool convolves() const { return a_.convolved.channels > 0; }
+    bool recalls() const { return a_.recalled.key_heads > 0; }
 
     void demand(bool fine, const char* what) {
         if (!fine) machine_.blame(what);
@@ -76,16 +78,80 @@ class head_launch {
     void judge() {
         operands ops(machine_);
         if (convolves()) judge_convolution(ops);
+        if (recalls()) judge_rule(ops);
         int rows = 0;
         for (int i = 0; i < a_.members; ++i) {
             const head_member& m = a_.member[i];
             demand(m.first_row == rows, "heads that do not stand behind those before them");
-            rows += m.heads * (convolves() ? 1 : a_.tokens);
+            rows += m.heads * (recalls()     ? m.k / catena::values_of_warp
+                               : convolves() ? 1
+                                             : a_.tokens);
             judge(m, ops, i);
         }
         demand(rows == a_.rows, "heads that are not there");
         const char* const element_wise[] = {"x", "state", nullptr};
         ops.check(element_wise);
+    }
+
+    /// The state that the delta rule picks.
+    const float* recalled_state() const {
+        const catena::delta_args& d = a_.recalled;
+        const head_member& m = a_.member[0];
+        return d.state + (d.state_id == nullptr ? 0 : *d.state_id) * m.heads * m.k * m.k;
+    }
+
+    void judge_rule(operands& ops) {
+        const catena::delta_args& d = a_.recalled;
+        const head_member& m = a_.member[0];
+        demand(row_.computes.row().stages.has(stage_kind::delta_rule), "a rule that the row lacks");
+        demand(a_.members == 1 && m.k % catena::values_of_warp == 0 && !m.normed && !m.turned,
+               "values that no warp recalls");
+        const auto heads = [&](const char* name, const float* p, int count, std::int64_t nb1,
+                               std::int64_t nb2) -> operand_range {
+            return {name,
+                    reinterpret_cast<const std::byte*>(p),
+                    std::int64_t{4} * m.k,
+                    {count, a_.tokens, 1},
+                    {nb1, nb2, 0},
+                    0};
+        };
+        const std::int64_t all = std::int64_t{4} * m.heads * a_.tokens,
+                           state = 4 * m.heads * m.k * m.k;
+        ops.read(heads("queries", d.queries, d.key_heads, d.queries_nb1, d.queries_nb2));
+        ops.read(heads("keys", d.keys, d.key_heads, d.keys_nb1, d.keys_nb2));
+        ops.read(heads("values", d.values, m.heads, d.values_nb1, d.values_nb2));
+        ops.read(one("decay", d.decay, d.by_value ? all * m.k : all, 0));
+        if (d.decay_factor != nullptr)
+            ops.read(one("factor", d.decay_factor, 4 * m.heads, 0), true);
+        ops.read(one("beta", d.beta, all, 0));
+        if (d.state_id != nullptr) {
+            ops.read(one("number of the state", d.state_id, 4, 0));
+            demand(*d.state_id >= 0 && *d.state_id < d.states, "a state that is not there");
+            if (!machine_.fault.empty()) return;
+        }
+        ops.read(one("state", recalled_state(), state, 0));
+        if (d.next_state != nullptr) ops.write(one("next state", d.next_state, state, 0));
+    }
+
+    void recall() const {
+        const catena::delta_args& d = a_.recalled;
+        const head_member& m = a_.member[0];
+        const scalar::recalled_head h{m.k, d.by_value, m.scale};
+        const int size = m.k * m.k;
+        std::vector<float> state(recalled_state(), recalled_state() + m.heads * size);
+        for (int t = 0; t < a_.tokens; ++t)
+            for (int i = 0; i < m.heads; ++i) {
+                const int head = t * m.heads + i, key = i % d.key_heads;
+                float decay = d.decay[head];
+                if (d.decay_factor != nullptr) decay = scalar::softplus(decay) * d.decay_factor[i];
+                scalar::recall(h, state.data() + i * size,
+                               offset(d.queries, key * d.queries_nb1 + t * d.queries_nb2),
+                               offset(d.keys, key * d.keys_nb1 + t * d.keys_nb2),
+                               offset(d.values, i * d.values_nb1 + t * d.values_nb2),
+                               d.by_value ? d.decay + head * m.k : &decay, d.beta[head],
+                               offset(m.f32, i * m.f32_nb1 + t * m.f32_nb2));
+            }
+        if (d.next_state != nullptr) std::copy(state.begin(), state.end(), d.next_state);
     }
 
     /// The state that is picked.
@@ -137,7 +203,8 @@ class head_launch {
                     owner};
         };
         // All warps of a token read what it norms.
-        if (!convolves()) ops.read(heads(m.token_norm ? "tokens" : "x", m.x, m.x_nb1, m.x_nb2));
+        if (!convolves() && !recalls())
+            ops.read(heads(m.token_norm ? "tokens" : "x", m.x, m.x_nb1, m.x_nb2));
         const std::int64_t normed = m.token_norm ? m.k * m.heads : m.k;
         if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * normed, owner), true);
         if (m.f32 != nullptr) ops.write(heads("f32", m.f32, m.f32_nb1, m.f32_nb2));

@@ -425,7 +425,7 @@ void growth::run() {
                 batches();
                 break;
             case 20:
-                linear_attention();
+                one_in(2) ? linear_attention() : recalled_heads();
                 break;
             case 21:
             case 22:

@@ -59,7 +59,8 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.scaled_norms > met.graphs / 100);
     CHECK(met.scaled_joins > met.graphs / 100);
     CHECK(met.heads > met.graphs / 10);
-    CHECK(met.convolved > met.graphs / 40);
+    CHECK(met.convolved > met.graphs / 80);
+    CHECK(met.recalled > met.graphs / 80);
     CHECK(met.routes > met.graphs / 40);
     CHECK(met.routed > met.graphs / 50);
     CHECK(met.begun > met.graphs / 40);
