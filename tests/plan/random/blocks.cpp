@@ -146,8 +146,10 @@ void growth::linear_attention() {
     if (one_in(8)) strays_.push_back(one_in(2) ? picked : joined);
 }
 
-/// The gated delta rule with the state of its sequence, one of several, and a decay.
+/// The gated delta rule with the state of its sequence, one of several, and a decay. A state of
+/// invented numbers grows with each token: of many it would be infinite.
 void growth::recalled_heads() {
+    if (columns_ > 16) return linear_attention();
     const std::int64_t size = 16, heads = any<std::int64_t>({2, 4}), row = size * size * heads;
     const std::int64_t key_heads = any<std::int64_t>({1, 2});
     const id states = input(format::f32, {row, 3});

@@ -78,7 +78,7 @@ float unary_result(sub_op s, float of) {
             case sub_op::relu:
                 return x > 0 ? x : 0;
             case sub_op::softplus:
-                return scalar::softplus(x);
+                return scalar::softplus(static_cast<float>(x));
             default:
                 return std::nan("");
         }
