@@ -48,7 +48,8 @@ constexpr subject subjects[] = {
     {"encoder", encoder, false, true},
     {"encoder with gates", gated_encoder, false},
     {"adapters and control vectors", adapters_and_vectors, false},
-    {"outputs amid the graph", outputs_everywhere}};
+    {"outputs amid the graph", outputs_everywhere},
+    {"linear attention of one user", linear_attention_of_one_user}};
 
 /// The long form asks more of each family.
 bool is_long() { return std::getenv("CATENA_EVERY_CUT") != nullptr; }
@@ -136,6 +137,24 @@ TEST_CASE("One launch convolves the tokens of all users, whichever states they r
         CAPTURE(tokens);
         CHECK(run_and_judge(w, one_row, tokens, how).convolutions == 6);  // three in each layer
     }
+}
+
+TEST_CASE("One launch recalls the heads of a sequence and replaces its state", "[ggml][families]") {
+    constexpr subject user = {"linear attention of one user", linear_attention_of_one_user};
+    weight_store w(1, GGML_TYPE_Q4_K);
+    mode how;
+    how.options.verify = how.optimize = true;
+    for (const int tokens : {1, 2, 8}) {
+        CAPTURE(tokens);
+        const outcome seen = run_and_judge(w, user, tokens, how);
+        CHECK(seen.recalls == 2);  // one in each layer
+        // GET_ROWS, GATED_DELTA_NET and CPY of both, and what makes a decay of each head.
+        CHECK(seen.recalled_nodes == 3 + 5);
+    }
+    CHECK(run_and_judge(w, user, 9, how).recalls == 0);
+    constexpr subject users = {"linear attention of four users", linear_attention_of_users};
+    weight_store other(1, GGML_TYPE_Q4_K);
+    CHECK(run_and_judge(other, users, 4, how).recalls == 0);  // of four sequences
 }
 
 TEST_CASE("With one token, the launch of a shared expert adds its result to the experts' sum",

@@ -31,8 +31,9 @@ void mamba(network&);
 void mamba_hybrid(network&);  // Mamba2, then attention; scales
 void short_convolutions(network&);
 void linear_attention(network&);
-void convolutions_of_one_row(network&);    // a row of the cache has the states of Q, K and V
-void linear_attention_of_users(network&);  // up to four sequences of a token, one for each user
+void convolutions_of_one_row(network&);       // a row of the cache has the states of Q, K and V
+void linear_attention_of_users(network&);     // up to four sequences of a token, one for each user
+void linear_attention_of_one_user(network&);  // decays of heads, and of values of a key
 
 // dense.cpp
 void one_norm_for_both(network&);  // attention and feed-forward part beside each other

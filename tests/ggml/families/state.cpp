@@ -2,6 +2,8 @@
 #include "families.hpp"
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace catena_test {
 namespace {
@@ -19,6 +21,7 @@ int sequences(const network& n) { return n.tokens() % 16 == 0 ? 4 : n.tokens() %
 struct known_states {
     std::string name;
     std::vector<std::int32_t> ids;
+    std::size_t into = 0;  ///< the first of those that are replaced
 };
 
 /// What `read` makes of the states of these sequences; another is copied to the place behind.
@@ -37,20 +40,35 @@ ggml_tensor* states_of(network& n, ggml_tensor* all, int count,
     return made;
 }
 
+/// The states of these sequences, or of `count` others behind copies.
+ggml_tensor* old_states(network& n, ggml_tensor* all, std::int64_t count,
+                        const known_states& known) {
+    const auto rows = [&](ggml_tensor* ids) { return ggml_get_rows(n.c(), all, ids); };
+    return known.ids.empty() ? states_of(n, all, static_cast<int>(count), rows)
+                             : n.expand(rows(n.ids(known.name, known.ids)));
+}
+
+/// The numbers of states are read behind the value x, as they are where more layers follow: else
+/// the allocator may reuse their memory before a launch of several nodes reads them.
+void read_to_the_end(network& n, const known_states& known, ggml_tensor* x) {
+    constexpr int parts = 8;  // no fewer rows than there are states
+    ggml_tensor* rows = ggml_reshape_2d(n.c(), x, hidden / parts, parts * n.token_count());
+    n.output(ggml_get_rows(n.c(), rows, n.ids(known.name, known.ids)));
+}
+
 /// x of [channels, tokens, sequences], convolved with what came before; the last are stored.
 ggml_tensor* convolved(network& n, const std::string& layer, ggml_tensor* x, int length,
                        const known_states& known = {}) {
     ggml_context* c = n.c();
     const std::int64_t channels = x->ne[0], before = length - 1, count = x->ne[2];
     ggml_tensor* all = n.cache(layer + "conv", GGML_TYPE_F32, before * channels, states);
-    const auto rows = [&](ggml_tensor* ids) { return ggml_get_rows(c, all, ids); };
-    ggml_tensor* old = known.ids.empty() ? states_of(n, all, static_cast<int>(count), rows)
-                                         : n.expand(rows(n.ids(known.name, known.ids)));
-    old = ggml_reshape_3d(c, old, before, channels, count);
+    ggml_tensor* old =
+        ggml_reshape_3d(c, old_states(n, all, count, known), before, channels, count);
     ggml_tensor* row = ggml_concat(c, old, ggml_transpose(c, x), 0);
     ggml_tensor* last = ggml_view_3d(c, row, before, channels, count, row->nb[1], row->nb[2],
                                      static_cast<std::size_t>(x->ne[1]) * row->nb[0]);
-    n.expand(ggml_cpy(c, last, ggml_view_1d(c, all, before * channels * count, 0)));
+    n.expand(ggml_cpy(c, last,
+                      ggml_view_1d(c, all, before * channels * count, known.into * all->nb[1])));
     return ggml_ssm_conv(c, row, n.of().numbers(layer + "conv1d", {length, channels}, 0, 0.5f));
 }
 
@@ -169,13 +187,46 @@ ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x) 
     return n.matmul(layer + "ssm_out", y, hidden);
 }
 
+/// How the heads of linear attention are made: how many share a key, what their decay is, and
+/// whether their state is a known one, as that of the convolution.
+enum class decay_form : std::uint8_t { negated, times_factor, by_value };
+struct delta_heads {
+    int size = 64, of_keys = 2, of_values = 4;
+    decay_form decays = decay_form::negated;
+    bool known_state = false;
+};
+
+/// The logarithms of what tokens leave of a state: a number of each head, as in Qwen3-Next, or of
+/// each value of a key, as in Kimi Linear.
+ggml_tensor* decay_of(network& n, const std::string& layer, ggml_tensor* x, std::int64_t count,
+                      const delta_heads& h) {
+    ggml_context* c = n.c();
+    const std::int64_t tokens = n.tokens() / count;
+    const std::int64_t width = h.decays == decay_form::by_value ? h.size : 1;
+    const std::int64_t all = width * h.of_values;
+    const auto numbers = [&](const char* name, std::vector<std::int64_t> shape, float mean) {
+        return n.of().numbers(layer + name, std::move(shape), mean, 1);
+    };
+    ggml_tensor* v = ggml_mul_mat(c, numbers("alpha", {hidden, all}, 0), x);
+    if (h.decays == decay_form::negated)
+        return ggml_reshape_4d(c, ggml_neg(c, ggml_softplus(c, v)), 1, h.of_values, tokens, count);
+    v = ggml_softplus(c, ggml_add(c, v, numbers("dt", {all}, 0.5f)));
+    if (h.decays == decay_form::by_value) {
+        v = ggml_reshape_3d(c, v, width, h.of_values, n.token_count());
+        v = ggml_mul(c, v, numbers("a", {1, h.of_values}, -0.5f));
+    } else {
+        v = ggml_mul(c, v, numbers("a", {h.of_values}, -0.5f));
+    }
+    return ggml_reshape_4d(c, v, width, h.of_values, tokens, count);
+}
+
 /// Linear attention of Qwen3-Next and Kimi Linear: Q, K and V are convolved together, Q and K are
 /// normed, and a gated delta net keeps a matrix for each head of V.
 ggml_tensor* delta_layer(network& n, const std::string& layer, ggml_tensor* x, std::int64_t count,
-                         const known_states& known = {}) {
+                         const known_states& known = {}, const delta_heads& h = {}) {
     ggml_context* c = n.c();
-    constexpr int size = 64, of_keys = 2, of_values = 4, keys = size * of_keys;
-    constexpr int mixed = 2 * keys + size * of_values;
+    const int size = h.size, of_values = h.of_values, keys = size * h.of_keys;
+    const int mixed = 2 * keys + size * of_values;
     const std::int64_t tokens = n.tokens() / count;
     ggml_tensor* all = ggml_reshape_3d(c, n.matmul(layer + "qkv", x, mixed), mixed, tokens, count);
     all = ggml_silu(c, convolved(n, layer, all, kernel, known));
@@ -184,24 +235,21 @@ ggml_tensor* delta_layer(network& n, const std::string& layer, ggml_tensor* x, s
                             all->nb[2], bytes(first));
     };
     const auto normed = [&](int first) {
-        return ggml_scale(c, ggml_rms_norm(c, part(of_keys, first), 1e-6f), 0.125f);
+        return ggml_scale(c, ggml_rms_norm(c, part(h.of_keys, first), 1e-6f), 0.125f);
     };
     ggml_tensor *q = normed(0), *k = normed(keys);
-    const auto of_heads = [&](const std::string& name) {
-        ggml_tensor* w = n.of().numbers(layer + name, {hidden, of_values}, 0, 1);
-        return ggml_reshape_4d(c, ggml_mul_mat(c, w, x), 1, of_values, tokens, count);
-    };
-    ggml_tensor* decay = ggml_neg(c, ggml_softplus(c, of_heads("alpha")));
-    ggml_tensor* beta = ggml_sigmoid(c, of_heads("beta"));
+    ggml_tensor* decay = decay_of(n, layer, x, count, h);
+    ggml_tensor* share =
+        ggml_mul_mat(c, n.of().numbers(layer + "beta", {hidden, of_values}, 0, 1), x);
+    ggml_tensor* beta = ggml_sigmoid(c, ggml_reshape_4d(c, share, 1, of_values, tokens, count));
     ggml_tensor* kept =
         n.cache(layer + "delta", GGML_TYPE_F32, std::int64_t{size} * size * of_values, states);
-    ggml_tensor* old = states_of(n, kept, static_cast<int>(count),
-                                 [&](ggml_tensor* ids) { return ggml_get_rows(c, kept, ids); });
+    ggml_tensor* old = old_states(n, kept, count, h.known_state ? known : known_states{});
     old = ggml_reshape_4d(c, old, size, size, of_values, count);
     ggml_tensor* y = ggml_gated_delta_net(c, q, k, part(of_values, 2 * keys), decay, beta, old, 1);
     const std::int64_t made = size * of_values * tokens * count;
     n.expand(ggml_cpy(c, ggml_view_1d(c, y, ggml_nelements(old), bytes(made)),
-                      ggml_view_1d(c, kept, ggml_nelements(old), 0)));
+                      ggml_view_1d(c, kept, ggml_nelements(old), known.into * kept->nb[1])));
     y = ggml_view_4d(c, y, size, of_values, tokens, count, bytes(size), bytes(size * of_values),
                      bytes(size * of_values * tokens), 0);
     y = n.rms_norm(y, layer + "norm");
@@ -238,6 +286,7 @@ void linear_attention_of_users(network& n) {
     // Each sequence reads the state that another one replaces; several read one state.
     const known_states known[] = {{"swapped", {1, 0, 3, 2}}, {"shared", {2, 2, 5, 0}}};
     const int count = n.tokens() % 4 == 0 ? 4 : 1;
+    std::vector<known_states> kept;
     ggml_tensor* x = n.embeddings();
     for (int i = 0; i < 2; ++i) {
         const std::string layer = layer_name(i);
@@ -246,7 +295,26 @@ void linear_attention_of_users(network& n) {
         ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
         x = ggml_add(n.c(), x, delta_layer(n, layer, normed, count, own));
         x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+        kept.push_back(own);
     }
+    for (const known_states& k : kept) read_to_the_end(n, k, x);
+    n.logits(x);
+}
+
+void linear_attention_of_one_user(network& n) {
+    // The state that is read is another one than that which is replaced, or the same.
+    const known_states known[] = {{"state", {3}}, {"state", {3}, 3}};
+    const delta_heads made[] = {
+        {.of_keys = 2, .decays = decay_form::times_factor, .known_state = true},
+        {.of_keys = 4, .decays = decay_form::by_value, .known_state = true}};
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
+        x = ggml_add(n.c(), x, delta_layer(n, layer, normed, 1, known[i], made[i]));
+        x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+    }
+    read_to_the_end(n, known[0], x);
     n.logits(x);
 }
 
