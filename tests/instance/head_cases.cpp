@@ -116,7 +116,8 @@ std::vector<head_case> head_cases(const row_computation& computes, const row_pol
     for (const int tokens : {1, 3}) {
         std::vector<head_value> together = layer(k, true, cache);
         for (head_value& v : together) v.token_norm = v.normed;
-        together[0].heads = token_norm_values / most + 3;  // a warp reads them in two rounds
+        // A warp reads its quarter in two rounds. Blocks have warps of several tokens, or of one.
+        together[0].heads = 2 * token_norm_values / most + (tokens == 1 ? 4 : 3);
         together[1].weighted = false;
         add({.what = "norms of all heads of a token",
              .values = together,

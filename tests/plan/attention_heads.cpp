@@ -5,6 +5,7 @@
 #include "catena/match/detail/head_finder.hpp"
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/detail/find/head_request.hpp"
+#include "catena/plan/explain_text.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/verify.hpp"
 
@@ -139,7 +140,9 @@ TEST_CASE("norms of all heads of a token are in the launch of the heads", "[plan
         CHECK(p.left().size() == 0);
     }
     layer_case wide({.heads = 32, .token_norms = true});
-    CHECK(wide.planned().steps()[0].what.row().slots == 2);
+    const plan p = wide.planned();
+    CHECK(p.steps()[0].what.row().slots == 2);
+    CHECK(work(p.steps()[0].what.row()) == "36 rows of 128, normed by tokens");
 }
 
 TEST_CASE("of many tokens the engine makes norms of all heads, and the turn begins behind them",

@@ -40,7 +40,8 @@ struct head_member {
                                           ///< and q4_0
     bool ids_of_64_bits = false;          ///< cache_ids are i64, else i32
     bool normed = false;                  ///< the head is normed: rms_norm with eps
-    bool token_norm = false;              ///< the norm is one of all heads of a token
+    bool token_norm = false;              ///< the norm is one of all heads of a token, which lie
+                                          ///< next to each other
     bool turned = false;                  ///< the head is turned, as heads_args::turn says
     std::int32_t first_channel = 0;       ///< channels of the preceding members, if heads are
                                           ///< convolved

@@ -29,11 +29,13 @@ class head_work : held_head<X, P> {
     using typename base::quads;
 
   public:
-    CATENA_FN head_work(X& x, const heads_args& a, const head_member& m, int row, float* exchange)
+    CATENA_FN head_work(X& x, const heads_args& a, const head_member& m, int row, float* exchange,
+                        float* meeting)
         : base(x, a, m),
           token_(quotient(row, m.heads)),
           head_(row - token_ * m.heads),
-          exchange_(exchange) {}
+          exchange_(exchange),
+          meeting_(meeting) {}
 
     CATENA_FN void run() {
         quads v, weight;
@@ -62,27 +64,51 @@ class head_work : held_head<X, P> {
   private:
     const int token_, head_;
     float* const exchange_;  // of the warp: as many as a head has elements
+    float* const meeting_;   // of the block: a number of each quarter of a token
 
     CATENA_FN const float* head_at(int head) const {
         return row_at(m_.x, {m_.x_nb1, m_.x_nb2, 0}, {head, token_, 0});
     }
 
-    /// Each warp sums up the squares of all heads of its token: for few tokens that takes less time
-    /// than it takes warps of several blocks to meet. Many heads are on their way at once.
+    /// The squares of a token, whose heads have no gaps, are those of four quarters. If the block's
+    /// four warps have heads of the token, each sums up a quarter; else each sums up all.
     CATENA_FN real norm_of_token() {
-        constexpr int abreast = token_norm_values / head_values(P);
+        const bool together = rows_of_block(P) == quarters && m_.heads % quarters == 0 &&
+                              m_.first_row % quarters == 0;
+        real sum{0};
+        CATENA_NO_UNROLL
+        for (int q = 0; q < quarters; ++q) {
+            if (together && q != x_.warp()) continue;
+            const real own = warp_sum(x_, squares_of(q));
+            if (together && x_.lane() == 0) x_.store(meeting_ + q, own);
+            sum = sum + own;
+        }
+        if (together) {
+            x_.sync();
+            sum = x_.load(meeting_);
+            for (int q = 1; q < quarters; ++q) sum = sum + real{x_.load(meeting_ + q)};
+        }
+        return over_rms(sum, m_.heads * m_.k, m_.eps);
+    }
+
+    /// The lane's squares of a quarter of the token. Some quads are on their way at once.
+    CATENA_FN real squares_of(int quarter) const {
+        constexpr int stride = quad * warp_size, abreast = token_norm_values / (quarters * stride);
+        const int all = m_.heads * m_.k,
+                  part = stride * quotient(all + quarters * stride - 1, quarters * stride);
+        const int end = all < (quarter + 1) * part ? all : (quarter + 1) * part;
         real squares{0};
         CATENA_NO_UNROLL
-        for (int first = 0; first < m_.heads; first += abreast) {
-            quads some[abreast];
+        for (int first = quarter * part + at(0); first < end; first += abreast * stride) {
+            real some[abreast][quad];
             CATENA_UNROLL
-            for (int i = 0; i < abreast; ++i)
-                load(head_at(first + i < m_.heads ? first + i : head_), some[i]);
+            for (int j = 0; j < abreast; ++j)
+                load_quad<P.vector>(x_, head_at(0), first + j * stride, end, some[j]);
             CATENA_UNROLL
-            for (int i = 0; i < abreast; ++i)
-                if (first + i < m_.heads) squares = this->with_squares(some[i], squares);
+            for (int j = 0; j < abreast; ++j)
+                for (int i = 0; i < quad; ++i) squares = fma(some[j][i], some[j][i], squares);
         }
-        return this->over_rms_of(squares, m_.heads * m_.k);
+        return squares;
     }
 
     // A lane turns whole pairs, so that each direction is found by one lane.
@@ -292,7 +318,10 @@ CATENA_FN void heads_body(X& x, const heads_args& a) {
         const head_member& m = member_with(a, row);
         if (row >= a.rows) return x.grid_wait();
         float* const exchange = x.template shared<float>(rows_of_block(P) * head_values(P));
-        head_work<X, P, C>(x, a, m, row - m.first_row, exchange + x.warp() * head_values(P)).run();
+        float* const meeting = x.template shared<float>(quarters);
+        head_work<X, P, C>(x, a, m, row - m.first_row, exchange + x.warp() * head_values(P),
+                           meeting)
+            .run();
     }
 }
 

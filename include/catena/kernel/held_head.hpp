@@ -50,17 +50,13 @@ class held_head {
             for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * by;
     }
 
-    CATENA_FN static real with_squares(const quads& v, real sum) {
+    CATENA_FN real norm_of(const quads& v) {
+        real squares{0};
         CATENA_UNROLL
         for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i) sum = fma(v[j][i], v[j][i], sum);
-        return sum;
+            for (int i = 0; i < quad; ++i) squares = fma(v[j][i], v[j][i], squares);
+        return over_rms(warp_sum(x_, squares), m_.k, m_.eps);
     }
-    /// 1 / rms of k values, of which each lane has a sum of squares.
-    CATENA_FN real over_rms_of(real squares, int k) {
-        return over_rms(warp_sum(x_, squares), k, m_.eps);
-    }
-    CATENA_FN real norm_of(const quads& v) { return over_rms_of(with_squares(v, real{0}), m_.k); }
 };
 
 }  // namespace CATENA_NAMESPACE::kernel

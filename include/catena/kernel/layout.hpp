@@ -119,8 +119,10 @@ CATENA_FN constexpr int slots_abreast(const row_policy& p) {
     return p.values > 0 && p.values <= 8 ? 16 / p.values : 1;
 }
 
-/// Values of a token that a warp asks for at once, where it makes a norm of all heads of the token.
-inline constexpr int token_norm_values = 2048;
+/// Parts of a token, of whose squares a norm of all its heads has a sum each.
+inline constexpr int quarters = 4;
+/// Values of a token that the warps of a block ask for at once to sum up their squares.
+inline constexpr int token_norm_values = quarters * 4 * 4 * warp_size;
 
 /// Values of a head that a warp recalls by the delta rule: it holds so many rows of the state.
 inline constexpr int values_of_warp = 8;
@@ -319,7 +321,8 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
     if (convolves(c.stages) || recalls(c.stages)) return 0;
     // Heads are turned there, where lanes find the other elements of their pairs.
-    if (has_heads(c.stages)) return std::int64_t{4} * rows_of_block(p) * head_values(p);
+    if (has_heads(c.stages))
+        return std::int64_t{4} * (rows_of_block(p) * head_values(p) + quarters);
     if (routes(c.stages)) return route_shared_bytes(routed_experts(p));
     return std::int64_t{p.threads / warp_size} * 4 * row_meetings;
 }

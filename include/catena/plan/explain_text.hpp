@@ -85,6 +85,7 @@ inline std::string work(const row_problem& p) {
     if (convolves(p.needs.stages))
         return rows + ", each value of " + std::to_string(p.slots) + " taps" +
                (p.sequences == 1 ? "" : ", of " + std::to_string(p.sequences) + " sequences");
+    if (has_heads(p.needs.stages)) return rows + (p.slots == 0 ? "" : ", normed by tokens");
     return rows + (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
 }
 /// What a product has to do: "2048 q4_K + 512 q6_K rows of 2048, 1 column".

@@ -68,7 +68,7 @@ class head_finder {
     /// The distance, in nodes, within which the other heads of a group are looked for.
     static constexpr std::int32_t reach = 64;
     static constexpr std::int64_t max_head = 512;
-    /// Of more tokens a norm of all heads takes a launch less time than each head's warp.
+    /// A norm of all heads of more tokens takes less time in a launch of its own.
     static constexpr std::int64_t max_normed_tokens = 8;
 
     const graph_index& g_;
