@@ -174,16 +174,35 @@ TEST_CASE("a decay that others read, or that is none of a softplus, is read wher
     CHECK(written.args(written.planned()).recalled.decay == written.g[written.decay].data);
 }
 
+TEST_CASE("where memory forbids it, a decay and a state are those that other launches made",
+          "[plan][delta]") {
+    rule_case c;
+    c.g.share(c.beta, c.alpha);
+    plan p = c.planned();
+    CHECK(c.covers(p, {c.picked, c.keep}));
+    CHECK(p.at(c.g.position(c.decay)).step < 0);
+    CHECK(c.args(p).recalled.decay == c.g[c.decay].data);
+    rule_case number;
+    number.g.share(number.beta, number.number);
+    p = number.planned();
+    CHECK(p.at(number.g.position(number.picked)).step < 0);
+    CHECK(number.args(p).recalled.state == number.g[number.picked].data);
+    CHECK(number.args(p).recalled.next_state == number.g[number.keep].data);
+}
+
 TEST_CASE("the state is replaced where it lies, whichever is read, and whole ones",
           "[plan][delta]") {
     for (const std::int64_t kept : {0, 3}) {
         rule_case c({.kept = kept});
         CHECK(c.covers(c.planned(), {c.picked, c.keep}));
     }
-    rule_case parts;  // of two states
+    rule_case parts;  // of two states: what was gathered is read
     parts.g.share(parts.keep, parts.states, 4 * 128 * 128);
     parts.g.share(parts.g[parts.keep].src[1], parts.states, 4 * 128 * 128);
-    CHECK(parts.left() == reason::overlap);
+    const plan p = parts.planned();
+    CHECK(p.at(parts.g.position(parts.picked)).step < 0);
+    CHECK(parts.args(p).recalled.state == parts.g[parts.picked].data);
+    CHECK(parts.covers(p, {parts.keep}));
 }
 
 TEST_CASE("a state that others read or that is replaced till then is read where it was gathered",

@@ -32,8 +32,22 @@ class delta_rule_finder {
         if (out.why.found()) return out;
         picked(out.by);
         decayed(out.by);
-        if (out.by.weigh >= 0 && !(open(out.by.soften) && open(out.by.weigh))) leave_decay(out.by);
+        if (out.by.weigh >= 0 && !(open(out.by.soften) && open(out.by.weigh)))
+            out.by = with_made_decay(out.by);
         return out;
+    }
+
+    /// The same rule, whose decay other launches have made.
+    delta_rule with_made_decay(delta_rule d) const {
+        d.decay = view_.node(d.rule).src[3], d.decay_factor = no_tensor;
+        d.soften = d.weigh = -1;
+        return d;
+    }
+    /// The same rule, whose state another launch has gathered.
+    delta_rule with_gathered_state(delta_rule d) const {
+        d.state = view_.node(d.rule).src[5], d.state_id = no_tensor;
+        d.pick = -1, d.states = 1;
+        return d;
     }
 
   private:
@@ -146,11 +160,6 @@ class delta_rule_finder {
             d.decay = view_.node(soften).src[0], d.decay_factor = factor;
             return;
         }
-    }
-    /// The decay as it is, which other launches have made.
-    void leave_decay(delta_rule& d) const {
-        d.decay = view_.node(d.rule).src[3], d.decay_factor = no_tensor;
-        d.soften = d.weigh = -1;
     }
 };
 

@@ -15,12 +15,16 @@ class delta_rule_planner : drafter {
   public:
     explicit delta_rule_planner(draft& drafted) : drafter(drafted), find_(g_) {}
 
-    /// Tries the rule at a GATED_DELTA_NET.
+    /// Tries the rule at a GATED_DELTA_NET. Where memory forbids what belongs to it, it is tried
+    /// without its decay, and then without the state's number.
     void plan(std::int32_t node) {
         if (known_.delta_rule < 0) return;
         const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
         found_delta_rule found = find_.of(node, open);
         obstacle why = found.why.found() ? found.why : step(found.by);
+        if (why.found() && found.by.weigh >= 0) why = step(find_.with_made_decay(found.by));
+        if (why.found() && found.by.pick >= 0)
+            why = step(find_.with_gathered_state(find_.with_made_decay(found.by)));
         why.node = node;
         if (why.found()) draft_.leave(why, nearest_);
     }
