@@ -200,6 +200,9 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
                    "are nothing that its row turns", a.turn.dims, "pairs of a head");
         rules.must(!m.normed || c.stages.has(stage_kind::rms_norm),
                    "is nothing that its row can do", 0, "the norm of a head");
+        rules.must(
+            !m.token_norm || (m.normed && m.x != nullptr && m.x_nb1 == std::int64_t{4} * m.k),
+            "are not next to each other", m.x_nb1, "heads of a token that is normed");
         if (m.cache == nullptr) continue;
         const bool stores = c.stages.has(stage_kind::store) && c.emits.has(m.cache_type) &&
                             m.cache_type != format::unknown;
