@@ -154,8 +154,9 @@ TEST_CASE("the delta rule is a launch without what it need not have", "[plan][de
     CHECK(unpicked.args(p).recalled.states == 1);
     rule_case forgets({.keeps = false});
     CHECK(forgets.args(forgets.planned()).recalled.next_state == nullptr);
-    CHECK(rule_case({.softens = false, .picks = false, .keeps = false}).left() ==
-          reason::one_launch);
+    for (const bool keeps : {false, true})
+        CHECK(rule_case({.softens = false, .picks = false, .keeps = keeps}).left() ==
+              reason::one_launch);
 }
 
 TEST_CASE("a decay that others read, or that is none of a softplus, is read where it was made",

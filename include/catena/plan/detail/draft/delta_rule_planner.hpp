@@ -16,15 +16,14 @@ class delta_rule_planner : drafter {
     explicit delta_rule_planner(draft& drafted) : drafter(drafted), find_(g_) {}
 
     /// Tries the rule at a GATED_DELTA_NET. Where memory forbids what belongs to it, it is tried
-    /// without its decay, and then without the state's number.
+    /// with a decay, or a state, that another launch has made.
     void plan(std::int32_t node) {
         if (known_.delta_rule < 0) return;
         const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
         found_delta_rule found = find_.of(node, open);
         obstacle why = found.why.found() ? found.why : step(found.by);
         if (why.found() && found.by.weigh >= 0) why = step(find_.with_made_decay(found.by));
-        if (why.found() && found.by.pick >= 0)
-            why = step(find_.with_gathered_state(find_.with_made_decay(found.by)));
+        if (why.found() && found.by.pick >= 0) why = step(find_.with_gathered_state(found.by));
         why.node = node;
         if (why.found()) draft_.leave(why, nearest_);
     }
@@ -34,8 +33,9 @@ class delta_rule_planner : drafter {
     rejection nearest_;
 
     obstacle step(const delta_rule& by) {
-        const bool one_launch = by.pick < 0 && by.weigh < 0 && by.keep < 0;
-        if (one_launch) return {by.rule, reason::one_launch};
+        // The rule and the CPY behind it are one launch of ggml-cuda (fused_state_cpy in
+        // ggml-cuda.cu).
+        if (by.pick < 0 && by.weigh < 0) return {by.rule, reason::one_launch};
         const row_problem what = problem_of(view_, by);
         nearest_ = choices_.pick(what).nearest;
         const obstacle why = draft_row(
