@@ -241,14 +241,18 @@ TEST_CASE("the engine keeps a rule that no row does, with a reason", "[plan][del
     CHECK(half.left() == reason::delta_rule_state);
 }
 
-TEST_CASE("an engine keeps what a decay is made of until the launch of the rule", "[plan][delta]") {
+TEST_CASE(
+    "an engine keeps what a decay is made of, and the number of the state, until the launch of the "
+    "rule",
+    "[plan][delta]") {
     rule_case c;
     c.g.deallocate();
     const ordering found = optimize(c.g.view());
     REQUIRE(found.state.ok());
-    CHECK(std::any_of(found.keep.begin(), found.keep.end(), [&](const keep_alive& k) {
-        return k.tensor == c.alpha && k.until >= c.g.position(c.rule);
-    }));
+    for (const id t : {c.alpha, c.number})
+        CHECK(std::any_of(found.keep.begin(), found.keep.end(), [&](const keep_alive& k) {
+            return k.tensor == t && k.until >= c.g.position(c.rule);
+        }));
 }
 
 TEST_CASE("a chain that is switched off leaves the rule to the engine", "[plan][delta]") {

@@ -330,7 +330,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     slot_sums sums(g);
     const auto keep = [&](std::int32_t tensor, std::int32_t last) {
         const std::int32_t root = tensor == no_tensor ? no_tensor : g.root(tensor);
-        if (root != no_tensor && g.position(root) >= 0 && g.live_until(root) < last)
+        if (root != no_tensor && !g.constant(root) && g.live_until(root) < last)
             out.push_back({tensor, last});
     };
     keep_heads(g, keep);
