@@ -46,10 +46,12 @@ class head_work : held_head<X, P> {
         turns by;
         if (turned) find_frequencies(by);
         x_.grid_wait();
+        real scale_of_token{1};
+        if (m_.normed && m_.token_norm) scale_of_token = norm_of_token();
         load(head_at(head_), v);
         const std::int64_t row = stored ? cache_row(x_, m_, token_) : -1;
         if (turned) find_directions(by);
-        if (m_.normed) scale(m_.token_norm ? norm_of_token() : norm_of(v), v);
+        if (m_.normed) scale(m_.token_norm ? scale_of_token : norm_of(v), v);
         if (weighted) {
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
