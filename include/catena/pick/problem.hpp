@@ -36,11 +36,11 @@ struct row_problem {
     std::int64_t k = 0;        ///< elements of a norm row
     std::int64_t rows = 0;     ///< norm rows
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
-    /// The results that are added up to x: one of each slot, and that of a shared expert. A routing,
-    /// whose rows are tokens of k experts, has those that a token is sent to; a convolution, whose
-    /// rows are heads of one token of each sequence, the taps of a channel; the delta rule, whose
-    /// rows are values_of_warp values of a head, the tokens; and heads with a norm of tokens the
-    /// rounds in which a block reads a token (kernel/heads.hpp).
+    /// The results that are added up to x: one of each slot, and that of a shared expert. A
+    /// routing, whose rows are tokens of k experts, has those that a token is sent to; a
+    /// convolution, whose rows are heads of one token of each sequence, the taps of a channel; the
+    /// delta rule, whose rows are values_of_warp values of a head, the tokens; and heads with a
+    /// norm of tokens the rounds in which a block reads a token (kernel/heads.hpp).
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
     std::int64_t sequences = 1;  ///< of a convolution
