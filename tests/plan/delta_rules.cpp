@@ -315,3 +315,9 @@ TEST_CASE("the proof lets nobody read a state behind values that a launch keeps 
     c.g.other({c.g.view(c.rule, {c.is.k}, c.value_bytes())});
     CHECK_FALSE(verify(c.g.view(), made).state.ok());
 }
+
+TEST_CASE("a rule without keys stays with the engine", "[plan][delta]") {
+    rule_case c;
+    for (const id t : {c.q, c.k}) c.g[t].ne[1] = 0;
+    CHECK(c.left() == reason::delta_rule_shape);
+}

@@ -83,11 +83,11 @@ class delta_rule_finder {
             return whole(name) && o.ne[0] == width && o.ne[1] == d.heads && o.ne[2] == d.tokens &&
                    o.ne[3] == 1;
         };
-        const bool fits = t.params[0] == 1 && contiguous(t) && t.ne[0] == d.k * d.heads &&
-                          elements(t) == d.k * d.heads * (d.tokens + d.k) && d.k <= max_k &&
-                          d.heads <= max_heads && floats(d.values) && of_keys(d.queries) &&
-                          of_keys(d.keys) && key.ne[0] == d.k && key.ne[2] == d.tokens &&
-                          key.ne[3] == 1 && d.heads % d.key_heads == 0 &&
+        const bool small = d.k <= max_k && d.heads <= max_heads && d.key_heads > 0;
+        const bool fits = small && t.params[0] == 1 && contiguous(t) && t.ne[0] == d.k * d.heads &&
+                          elements(t) == d.k * d.heads * (d.tokens + d.k) && floats(d.values) &&
+                          of_keys(d.queries) && of_keys(d.keys) && key.ne[0] == d.k &&
+                          key.ne[2] == d.tokens && key.ne[3] == 1 && d.heads % d.key_heads == 0 &&
                           of_heads(d.decay, d.by_value ? d.k : 1) && of_heads(d.beta, 1) &&
                           whole(d.state) && elements(view_.at(d.state)) == d.state_size();
         return fits ? obstacle{} : obstacle{node, reason::delta_rule_shape};
