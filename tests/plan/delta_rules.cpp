@@ -311,9 +311,27 @@ TEST_CASE("the proof finds faults of launches that recall", "[plan][delta]") {
 TEST_CASE("the proof lets nobody read a state behind values that a launch keeps elsewhere",
           "[plan][delta]") {
     rule_case c;
+    const id part = c.g.view(c.rule, {c.is.k});
+    c.g.other({part});
     const plan made = c.planned();
-    c.g.other({c.g.view(c.rule, {c.is.k}, c.value_bytes())});
-    CHECK_FALSE(verify(c.g.view(), made).state.ok());
+    c.g.share(part, c.rule, c.value_bytes());
+    CHECK_THAT(verify(c.g.view(), made).state.message,
+               Catch::Contains("reads another value than in the engine's order"));
+}
+
+TEST_CASE("the proof lets nobody read values together with the state behind them",
+          "[plan][delta]") {
+    rule_case c({.keeps = false});
+    for (const id t : {c.values, c.norm}) c.g[t].ne[1] = 1;  // nothing ends where values do
+    const id reader = c.g.other({c.norm});
+    const plan made = c.planned();
+    rule_case outside = c;
+    outside.g.read_outside(outside.rule);
+    CHECK_THAT(verify(outside.g.view(), made).state.message,
+               Catch::Contains("does not leave the value that somebody may read"));
+    c.g[reader].src[0] = c.rule;
+    CHECK_THAT(verify(c.g.view(), made).state.message,
+               Catch::Contains("reads another value than in the engine's order"));
 }
 
 TEST_CASE("a rule without keys stays with the engine", "[plan][delta]") {

@@ -230,6 +230,7 @@ class verifier {
             if (r.empty() || (view_.at(t).weight && view_.at(t).kind == op::none)) continue;
             bounds_.insert(r.begin);
             bounds_.insert(r.end);
+            bounds_.insert(values_of(t).end);
             bounds_.insert(engine_order::scratch_behind(r, view_.at(t)).end);
         }
         return bounds_;
@@ -302,10 +303,12 @@ class verifier {
     /// here then finds that it was not written.
     bool leaves_state(std::int32_t n) const { return view_.node(n).kind == op::gated_delta_net; }
 
-    /// Are these bytes the values of a node behind which it leaves a state?
-    bool first_part(std::int32_t n, const region& where) const {
-        const region& all = regions_[at(view_.nodes[n])];
-        return leaves_state(n) && where.begin == all.begin && where.end < all.end;
+    /// The values of a tensor, without the state that is left behind them.
+    region values_of(std::int32_t named) const {
+        const region& all = regions_[at(named)];
+        const tensor& t = view_.at(named);
+        if (t.kind != op::gated_delta_net || t.src[2] == no_tensor) return all;
+        return rows_at(all.begin, elements(view_.at(t.src[2])), 1, 0);
     }
 
     void store_results(std::int32_t s, const engine_order& engine, memory& now,
@@ -314,21 +317,16 @@ class verifier {
         const array_view<std::int32_t> covered = plan_.covered(one);
         for (const result_of_step& w : replay.results) {
             const auto is = [&](std::int32_t n) {
-                return engine.acts(n) && regions_[at(view_.nodes[n])].same_elements(w.where) &&
+                return engine.acts(n) && values_of(view_.nodes[n]).same_elements(w.where) &&
                        !plan_.at(n).elided;
             };
-            const auto holds = [&](std::int32_t n) {
-                return engine.acts(n) && !plan_.at(n).elided && first_part(n, w.where);
-            };
-            const std::int32_t* n = std::find_if(covered.begin(), covered.end(), is);
-            const bool whole = n != covered.end();
-            if (!whole) n = std::find_if(covered.begin(), covered.end(), holds);
+            const std::int32_t* const n = std::find_if(covered.begin(), covered.end(), is);
             if (n == covered.end())
                 return fail(s, one.launch_at, w.where.begin, "is the result of no node of its own",
                             w.name);
-            const value made =
-                whole ? engine.made(*n)
-                      : part_of(engine.made(*n), regions_[at(view_.nodes[*n])], w.where, 0);
+            const value made = leaves_state(*n) ? part_of(engine.made(*n),
+                                                          regions_[at(view_.nodes[*n])], w.where, 0)
+                                                : engine.made(*n);
             if (made != w.what)
                 return fail(s, *n, w.where.begin, "is not the value of that node", w.name);
             if (overlaps_itself(view_.node(*n)))
