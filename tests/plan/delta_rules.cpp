@@ -8,8 +8,7 @@
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/verify.hpp"
 
-#include <functional>
-#include <iterator>
+#include <map>
 #include <string>
 
 using namespace catena;
@@ -263,48 +262,23 @@ TEST_CASE("a chain that is switched off leaves the rule to the engine", "[plan][
 }
 
 TEST_CASE("the proof finds faults of launches that recall", "[plan][delta]") {
-    rule_case c({.tokens = 2});
-    const plan made = c.planned();
-    const auto at = static_cast<std::size_t>(made.at(c.g.position(c.rule)).step);
-    const auto in = [at](auto f) { return [f, at](plan_faults& p) { f(p.heads(at).recalled); }; };
-    const auto member = [at](auto f) {
-        return [f, at](plan_faults& p) { f(p.heads(at).member[0]); };
-    };
-    const std::function<void(plan_faults&)> all[] = {
-        in([](delta_args& d) { d.keys = d.queries; }),
-        in([](delta_args& d) { d.queries = d.keys; }),
-        in([](delta_args& d) { d.values += 128; }),
-        in([](delta_args& d) { d.keys_nb1 *= 2; }),
-        in([](delta_args& d) { d.queries_nb2 += 16; }),
-        in([](delta_args& d) { d.values_nb2 -= 16; }),
-        in([](delta_args& d) { d.decay = d.beta; }),
-        in([](delta_args& d) { d.beta = d.decay; }),
-        in([](delta_args& d) { d.decay_factor = nullptr; }),
-        in([](delta_args& d) { d.decay_factor += 1; }),
-        in([](delta_args& d) { d.by_value = true; }),
-        in([](delta_args& d) { d.key_heads = 1; }),
-        in([](delta_args& d) { d.key_heads = 4; }),
-        in([](delta_args& d) { d.state = d.next_state; }),
-        in([](delta_args& d) { d.state_id = nullptr; }),
-        in([](delta_args& d) { d.states -= 1; }),
-        in([](delta_args& d) { d.next_state = nullptr; }),
-        in([](delta_args& d) { d.next_state += 128 * 128 * 4; }),
-        in([](delta_args& d) { d.next_state += 128; }),
-        member([](head_member& m) { m.scale *= 2; }),
-        member([](head_member& m) { m.f32 += 128; }),
-        member([](head_member& m) { m.f32_nb1 += 16; }),
-        member([](head_member& m) { m.k = 64; }),
-        member([](head_member& m) { m.heads = 2; }),
-        member([](head_member& m) { m.normed = true; }),
-        [at](plan_faults& p) { p.heads(at).tokens = 1; },
-        [at](plan_faults& p) { p.heads(at).rows /= 2; },
-        [at](plan_faults& p) { p.at(at).config.blocks /= 2; }};
-    for (std::size_t i = 0; i < std::size(all); ++i) {
-        CAPTURE(i);
-        plan broken = made;
-        plan_faults inside{broken};
-        all[i](inside);
-        CHECK_FALSE(verify(c.g.view(), broken).state.ok());
+    std::map<std::string, int> put;
+    for (const bool by_value : {false, true}) {
+        rule_case c({.tokens = 2, .by_value = by_value});
+        const plan made = c.planned();
+        const auto at = static_cast<std::size_t>(made.at(c.g.position(c.rule)).step);
+        for (const fault& f : faults_of_delta_rules()) {
+            CAPTURE(f.name, by_value);
+            plan broken = made;
+            plan_faults inside{broken};
+            if (!f.put(inside, at)) continue;
+            ++put[f.name];
+            CHECK_FALSE(verify(c.g.view(), broken).state.ok());
+        }
+    }
+    for (const fault& f : faults_of_delta_rules()) {
+        CAPTURE(f.name);
+        CHECK(put[f.name] > 0);
     }
 }
 

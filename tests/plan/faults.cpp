@@ -345,8 +345,9 @@ std::vector<fault> faults_of_plans() {
 
 std::vector<fault> faults() {
     std::vector<fault> out;
-    for (auto* list : {faults_of_rows, faults_of_heads, faults_of_convolutions, faults_of_routing,
-                       faults_of_groups, faults_of_plans, faults_of_kernels})
+    for (auto* list :
+         {faults_of_rows, faults_of_heads, faults_of_convolutions, faults_of_delta_rules,
+          faults_of_routing, faults_of_groups, faults_of_plans, faults_of_kernels})
         for (fault& f : list()) out.push_back(std::move(f));
     return out;
 }

@@ -115,6 +115,8 @@ std::vector<fault> faults();
 std::vector<fault> faults_of_heads();
 /// Those of convolutions, which are among them too.
 std::vector<fault> faults_of_convolutions();
+/// Those of launches that recall, which are among them too.
+std::vector<fault> faults_of_delta_rules();
 /// Those of routing, which are among them too.
 std::vector<fault> faults_of_routing();
 /// Those of launches that their kernels cannot do.
