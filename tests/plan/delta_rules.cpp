@@ -313,3 +313,21 @@ TEST_CASE("a rule without keys stays with the engine", "[plan][delta]") {
     for (const id t : {c.q, c.k}) c.g[t].ne[1] = 0;
     CHECK(c.left() == reason::delta_rule_shape);
 }
+
+TEST_CASE("who reads states between the rule and the node that keeps one reads those before",
+          "[plan][delta]") {
+    rule_case c;
+    const id read = c.g.node(op::get_rows, format::f32, {c.size(), 1}, {c.states, c.number});
+    c.g.other({read});
+    // The rule, what reads the states and its reader, and then the node that keeps.
+    auto& nodes = c.g.nodes;
+    nodes.erase(std::find(nodes.begin(), nodes.end(), c.keep));
+    nodes.push_back(c.keep);
+    CHECK(c.left() == reason::overlap);
+    // What is kept behind all others is kept where the rule is, if they read no states.
+    rule_case late;
+    auto& order = late.g.nodes;
+    order.erase(std::find(order.begin(), order.end(), late.keep));
+    order.push_back(late.keep);
+    CHECK(late.covers(late.planned(), {late.picked, late.keep}));
+}
