@@ -161,7 +161,14 @@ void growth::recalled_heads() {
     const auto made = [&](std::int64_t width, std::int64_t count) {
         return mix({from}, {width, count, columns_});
     };
-    const id q = made(size, key_heads), k = made(size, key_heads), v = made(size, heads);
+    const id all = mix({from}, {(2 * key_heads + heads) * size, columns_});
+    const auto part = [&](std::int64_t first, std::int64_t count) {
+        if (one_in(3)) return made(size, count);
+        const id t = g_.view(all, {size, count, columns_}, 4 * size * first);
+        g_[t].nb[2] = g_[all].nb[1], g_[t].nb[3] = columns_ * g_[all].nb[1];
+        return t;
+    };
+    const id q = part(0, key_heads), k = part(key_heads, key_heads), v = part(2 * key_heads, heads);
     const std::int64_t width = one_in(4) ? size : 1;
     id decay = mix({from}, {width * heads, columns_});
     if (!one_in(4)) {
