@@ -308,6 +308,15 @@ TEST_CASE("the proof lets nobody read values together with the state behind them
                Catch::Contains("reads another value than in the engine's order"));
 }
 
+TEST_CASE("the proof wants factors of a decay that nobody writes, since they are read early",
+          "[plan][delta]") {
+    rule_case c;
+    const plan made = c.planned();
+    c.g[c.g[c.decay].src[1]].weight = false;
+    CHECK_THAT(verify(c.g.view(), made).state.message,
+               Catch::Contains("the factor of a decay is read early, and is no constant"));
+}
+
 TEST_CASE("a rule without keys stays with the engine", "[plan][delta]") {
     rule_case c;
     for (const id t : {c.q, c.k}) c.g[t].ne[1] = 0;
