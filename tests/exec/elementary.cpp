@@ -4,6 +4,7 @@
 #include "catena_test/catch.hpp"
 #include "real_values.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -114,6 +115,19 @@ TEST_CASE("logistic is within 2.1 ulp of the exact value, and 0 where that is be
     CHECK(w.distance <= 2.1);
 }
 
+TEST_CASE("softplus is within 2e-7 of the exact value, of large ones in proportion to them") {
+    for (int i = -110 * 64; i <= 110 * 64; ++i) {
+        const float v = static_cast<float>(i) / 64;
+        const double exact = v > 40 ? double{v} : std::log1p(std::exp(double{v}));
+        const double error = std::fabs(double{softplus(real{v}).v} - exact);
+        if (!(error <= 2e-7 * std::max(exact, 1.0))) FAIL_CHECK("at " << v << ": " << error);
+    }
+    for (const float v : {20.5f, 89.0f, 1e30f, infinity}) {
+        CHECK(softplus(real{v}).v == v);
+        CHECK(bits_of(softplus(real{-16 * v})) == 0);
+    }
+}
+
 TEST_CASE("normal_logit makes the normal distribution a logistic function") {
     for (int i = -1000; i <= 1000; ++i) {
         const float v = static_cast<float>(i) / 100;
@@ -134,8 +148,8 @@ TEST_CASE("beyond the range exp is infinite or zero, tanh and erf are one") {
         CHECK(erf(real{v}).v == 1);
         CHECK(erf(real{-v}).v == -1);
     }
-    real (*const functions[])(real) = {exp,          tanh,     erf,         reciprocal,
-                                       inverse_root, logistic, normal_logit};
+    real (*const functions[])(real) = {exp,          tanh,     erf,      reciprocal,
+                                       inverse_root, logistic, softplus, normal_logit};
     for (const auto function : functions) {
         CHECK(bits_of(function(from_bits(0x7fffffffu))) == 0x7fffffffu);
         CHECK(is_nan(function(from_bits(0xffc00001u))));

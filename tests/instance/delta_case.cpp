@@ -40,14 +40,17 @@ std::vector<float> queries_of(const delta_case& c) { return heads_of(c, 1, c.key
 std::vector<float> keys_of(const delta_case& c) { return heads_of(c, 2, c.key_heads, 1); }
 std::vector<float> values_of(const delta_case& c) {
     std::vector<float> v = random_values(3, std::int64_t{c.k} * c.heads * c.tokens);
-    if (c.nan) v.back() = std::numeric_limits<float>::quiet_NaN();
+    if (c.nan) v[size(c.k * c.heads - 1)] = std::numeric_limits<float>::quiet_NaN();
     return v;
 }
-/// Logarithms, or what a softplus makes them of: some above 20.
+/// Logarithms, of which the first leaves nothing of a state; or what a softplus makes them of, of
+/// which the first has an e^v that is infinite.
 std::vector<float> decay_of(const delta_case& c) {
     const std::int64_t width = c.decay == decays::by_value ? c.k : 1;
     std::vector<float> all = random_values(4, width * c.heads * c.tokens);
-    for (float& v : all) v = c.decay == decays::by_softplus ? 12 * v : -std::abs(v);
+    const bool softened = c.decay == decays::by_softplus;
+    for (float& v : all) v = softened ? 12 * v : -std::abs(v);
+    all.front() = softened ? 100 : -std::numeric_limits<float>::infinity();
     return all;
 }
 std::vector<float> factors_of(const delta_case& c) {
@@ -64,13 +67,24 @@ std::vector<float> states_in(const delta_case& c) {
     return random_values(7, states_of(c) * state_size(c));
 }
 
-/// Heads, so many numbers apart.
-bytes with_gaps(const delta_case& c, const std::vector<float>& values) {
+/// Where heads of tokens lie: so many numbers are behind each head, and behind each token.
+struct placing {
+    int k, heads, gap;
+
+    std::int64_t head_bytes() const { return 4 * std::int64_t{k + gap}; }
+    std::int64_t token_bytes() const { return head_bytes() * heads + 4 * std::int64_t{gap}; }
+};
+placing of_queries(const delta_case& c) { return {c.k, c.key_heads, c.gap}; }
+placing of_keys(const delta_case& c) { return {c.k, c.key_heads, 2 * c.gap}; }
+placing of_values(const delta_case& c) { return {c.k, c.heads, 3 * c.gap}; }
+placing of_results(const delta_case& c) { return {c.k, c.heads, 4 * c.gap}; }
+
+bytes placed(const placing& p, const std::vector<float>& values) {
     std::vector<float> out;
-    for (std::size_t at = 0; at < values.size(); at += size(c.k)) {
+    for (std::size_t at = 0, head = 1; at < values.size(); at += size(p.k), ++head) {
         const auto first = values.begin() + static_cast<std::ptrdiff_t>(at);
-        out.insert(out.end(), first, first + c.k);
-        out.resize(out.size() + size(c.gap));
+        out.insert(out.end(), first, first + p.k);
+        out.resize(out.size() + size(head % size(p.heads) == 0 ? 2 * p.gap : p.gap));
     }
     return to_bytes(out);
 }
@@ -85,13 +99,15 @@ struct launch_data {
             return static_cast<float*>(on.put(name, kind, values, size(c.offset)));
         };
         delta_args& d = a.recalled;
-        d.queries = put("queries", contents::data, with_gaps(c, queries_of(c)));
-        d.keys = put("keys", contents::data, with_gaps(c, keys_of(c)));
-        d.values = put("values", contents::data, with_gaps(c, values_of(c)));
-        const std::int64_t head = 4 * std::int64_t{c.k + c.gap};
-        d.queries_nb1 = d.keys_nb1 = d.values_nb1 = head;
-        d.queries_nb2 = d.keys_nb2 = head * c.key_heads;
-        d.values_nb2 = head * c.heads;
+        d.queries = put("queries", contents::data, placed(of_queries(c), queries_of(c)));
+        d.keys = put("keys", contents::data, placed(of_keys(c), keys_of(c)));
+        d.values = put("values", contents::data, placed(of_values(c), values_of(c)));
+        const auto stride = [](const placing& p, std::int64_t& nb1, std::int64_t& nb2) {
+            nb1 = p.head_bytes(), nb2 = p.token_bytes();
+        };
+        stride(of_queries(c), d.queries_nb1, d.queries_nb2);
+        stride(of_keys(c), d.keys_nb1, d.keys_nb2);
+        stride(of_values(c), d.values_nb1, d.values_nb2);
         d.decay = put("decay", contents::data, to_bytes(decay_of(c)));
         d.by_value = c.decay == decays::by_value;
         if (c.decay == decays::by_softplus)
@@ -106,7 +122,7 @@ struct launch_data {
         d.states = states_of(c);
         head_member& m = a.member[a.members++];
         m.k = c.k, m.heads = c.heads, m.scale = scale_of(c);
-        m.f32_nb1 = head, m.f32_nb2 = head * c.heads;
+        stride(of_results(c), m.f32_nb1, m.f32_nb2);
         m.f32 = static_cast<float*>(on.blank("heads", size(m.f32_nb2 * c.tokens), size(c.offset)));
         a.tokens = c.tokens;
         a.rows = c.heads * (c.k / values_of_warp);
@@ -144,14 +160,24 @@ bool all_nan(const std::vector<float>& values) {
     return std::all_of(values.begin(), values.end(), [](float v) { return std::isnan(v); });
 }
 
-std::vector<float> without_gaps(const delta_case& c, const bytes& raw) {
+std::vector<float> without_gaps(const placing& p, const bytes& raw) {
     const std::vector<float> all = from_bytes<float>(raw);
+    const std::size_t token = size(p.token_bytes() / 4), head = size(p.head_bytes() / 4);
     std::vector<float> out;
-    for (std::size_t at = 0; at < all.size(); at += size(c.k + c.gap)) {
-        const auto first = all.begin() + static_cast<std::ptrdiff_t>(at);
-        out.insert(out.end(), first, first + c.k);
-    }
+    for (std::size_t t = 0; t < all.size(); t += token)
+        for (std::size_t h = 0; h < size(p.heads); ++h) {
+            const auto first = all.begin() + static_cast<std::ptrdiff_t>(t + h * head);
+            out.insert(out.end(), first, first + p.k);
+        }
     return out;
+}
+
+/// Are the NaNs of a state, or of all tokens' values, those of one value alone, which has the last
+/// `width` numbers of each `period`?
+bool nan_in_last(const std::vector<float>& all, std::int64_t period, int width) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (std::isnan(all[i]) != (i % size(period) >= size(period - width))) return false;
+    return true;
 }
 
 }  // namespace
@@ -172,7 +198,7 @@ delta_output run(const instance& on, const delta_case& c) {
 }
 
 void check(const instance&, const delta_case& c, const delta_output& outputs) {
-    const std::vector<float> found = without_gaps(c, outputs.values);
+    const std::vector<float> found = without_gaps(of_results(c), outputs.values);
     const std::vector<float> before = states_in(c), after = from_bytes<float>(outputs.states);
     const auto state = [&](const std::vector<float>& all, int which) {
         const auto first = all.begin() + which * state_size(c);
@@ -187,9 +213,9 @@ void check(const instance&, const delta_case& c, const delta_output& outputs) {
         if (c.replaced >= 0) CHECK(all_nan(state(after, c.replaced)));
         return;
     }
-    if (c.nan) {  // the last value of the last head is one, and no other
-        CHECK(std::isnan(found.back()));
-        CHECK_FALSE(std::isnan(found[found.size() - 2]));
+    if (c.nan) {
+        CHECK(nan_in_last(found, std::int64_t{c.k} * c.heads, 1));
+        CHECK(nan_in_last(state(after, c.replaced), state_size(c), c.k));
         return;
     }
     const chain::outputs wanted = recalled_by_reference(c);

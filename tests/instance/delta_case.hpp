@@ -18,9 +18,10 @@ struct delta_case {
     int states = 3;
     int id = 1;        ///< number of the state that is read; -2: there is no number, and one state
     int replaced = 1;  ///< the state that is replaced; -1: none is
-    int gap = 0;       ///< numbers between two heads of queries, keys and values, and of results
+    int gap = 0;       ///< numbers behind each head of queries and behind each token of them, twice
+                       ///< as many of keys, three times of values, four times of results
     int offset = 0;    ///< bytes by which operands are misaligned
-    bool nan = false;
+    bool nan = false;  ///< the last value of the first token's last head is one
 };
 
 struct delta_output {

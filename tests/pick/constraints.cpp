@@ -173,6 +173,37 @@ TEST_CASE("a block has a warp for each sequence of a head that is convolved", "[
     CHECK(problem_key(p) != of_four);
 }
 
+TEST_CASE("a warp recalls eight values of a head by the delta rule, and keeps their rows",
+          "[constraints]") {
+    row four_warps = norm({.threads = 128, .values = 4, .rows = 4, .vector = true});
+    four_warps.computes.row() = {.stages = stage_set::of(stage_kind::delta_rule),
+                                 .emits = format_set::of(format::f32)};
+    row_problem p;
+    p.needs = four_warps.computes.row();
+    p.k = 128, p.rows = 32 * 16, p.slots = 1;
+    CHECK(judge(four_warps, p).why == limit::none);
+    CHECK(blocks_of(four_warps, p) == 128);
+    const std::int64_t state = 32 * 128 * 128, values = 32 * 128;
+    CHECK(bytes_of(p) == 4 * (2 * state + 2 * values));
+    const std::uint64_t of_one_token = problem_key(p);
+    p.slots = 8;
+    CHECK(bytes_of(p) == 4 * (2 * state + 8 * 2 * values));
+    CHECK(problem_key(p) != of_one_token);
+
+    p.k = 100;
+    rejection r = judge(four_warps, p);
+    CHECK(r.why == limit::divisibility);
+    CHECK(r.need == 8);
+    p.k = 136;
+    r = judge(four_warps, p);
+    CHECK(r.why == limit::held_values);
+    CHECK(r.need == 128);
+    p.k = 128, p.alignment = 8;
+    CHECK(judge(four_warps, p).why == limit::alignment);
+    four_warps.policy.row().vector = false;
+    CHECK(judge(four_warps, p).why == limit::none);
+}
+
 TEST_CASE("vector rows and asynchronous copies want 16 bytes", "[constraints]") {
     row_problem p = norm_problem(512);
     p.alignment = 8;

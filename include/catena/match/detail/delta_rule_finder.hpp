@@ -106,7 +106,7 @@ class delta_rule_finder {
                           all.ne[0] == d.state_size() && all.ne[2] == 1 && all.ne[3] == 1 &&
                           all.ne[1] <= max_states && id.type == format::i32 && id.reachable &&
                           elements(id) == 1 && words_aligned(id);
-        if (!fits || written_between(g_, t.src[0], pick, d.rule)) return;
+        if (!fits) return;
         d.pick = pick;
         d.state = t.src[0];
         d.state_id = t.src[1];

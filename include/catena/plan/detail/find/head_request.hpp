@@ -265,7 +265,7 @@ inline void cover_delta_rule(const graph_index& g, const delta_rule& d, trial_st
 
 /// Lets a step cover the nodes of one value, which node `before` of the step makes; -1: it is
 /// there. A SET_ROWS reads nothing of the cache that it writes into. All warps of a token read what
-/// it norms.
+/// it norms, which has not the shape of heads, so that none of these is written over it.
 inline void cover_head(const graph_index& g, const head_chain& h, std::int32_t before,
                        trial_step& trial) {
     constexpr unsigned cache = 1u << 2;
@@ -273,8 +273,7 @@ inline void cover_head(const graph_index& g, const head_chain& h, std::int32_t b
         unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
         if (n == h.store) internal |= cache;
         const bool written = n == h.store || (n == h.made_by() && h.written);
-        const bool shared = n == h.store || (n == h.norm && h.token_norm);
-        trial.nodes.push_back({n, !written, internal, shared ? 0 : ~0u});
+        trial.nodes.push_back({n, !written, internal, n == h.store ? 0 : ~0u});
         before = n;
     });
 }
