@@ -308,6 +308,19 @@ TEST_CASE("the proof lets nobody read values together with the state behind them
                Catch::Contains("reads another value than in the engine's order"));
 }
 
+TEST_CASE("a rule that leaves more states than it has room for stays with the engine",
+          "[plan][delta]") {
+    rule_case c;
+    const plan made = c.planned();
+    c.g[c.rule].params[0] = 2;
+    CHECK(c.left() == reason::delta_rule_shape);
+    CHECK_THAT(verify(c.g.view(), made).state.message,
+               Catch::Contains("is not the value of that node"));
+    rule_case half;  // a node that keeps less than it reads
+    half.g[half.keep].ne[0] /= 2;
+    CHECK(half.left() == reason::delta_rule_state);
+}
+
 TEST_CASE("the proof wants factors of a decay that nobody writes, since they are read early",
           "[plan][delta]") {
     rule_case c;
