@@ -188,6 +188,9 @@ TEST_CASE("where memory forbids it, a decay and a state are those that other lau
     CHECK(p.at(number.g.position(number.picked)).step < 0);
     CHECK(number.args(p).recalled.state == number.g[number.picked].data);
     CHECK(number.args(p).recalled.next_state == number.g[number.keep].data);
+    rule_case alone({.softens = false});  // a rule with neither is one launch of the engine, too
+    alone.g.share(alone.beta, alone.number);
+    CHECK(alone.left() == reason::overlap);
 }
 
 TEST_CASE("the state is replaced where it lies, whichever is read, and whole ones",

@@ -20,12 +20,13 @@ class delta_rule_planner : drafter {
     void plan(std::int32_t node) {
         if (known_.delta_rule < 0) return;
         const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
-        found_delta_rule found = find_.of(node, open);
+        const found_delta_rule found = find_.of(node, open);
         obstacle why = found.why.found() ? found.why : step(found.by);
-        if (why.found() && found.by.weigh >= 0) why = step(find_.with_made_decay(found.by));
-        if (why.found() && found.by.pick >= 0) why = step(find_.with_gathered_state(found.by));
+        if (!why.found()) return;
+        if (found.by.weigh >= 0 && !step(find_.with_made_decay(found.by)).found()) return;
+        if (found.by.pick >= 0 && !step(find_.with_gathered_state(found.by)).found()) return;
         why.node = node;
-        if (why.found()) draft_.leave(why, nearest_);
+        draft_.leave(why, nearest_);
     }
 
   private:
