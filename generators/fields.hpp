@@ -77,8 +77,10 @@ void each_field(row_problem& p, const Visit& visit) {
 /// All but the members.
 template <class Visit>
 void each_field(product_problem& p, const Visit& visit) {
-    auto& [needs, expert, ends_norm, begins_norm, k, columns, tokens, alignment, count, member] = p;
-    visit("needs", needs), visit("expert", expert), visit("k", k), visit("columns", columns);
+    auto& [needs, expert, ends_norm, begins_norm, gate_k, k, columns, tokens, alignment, count,
+           member] = p;
+    visit("needs", needs), visit("expert", expert), visit("k", k), visit("gate_k", gate_k);
+    visit("columns", columns);
     visit("tokens", tokens), visit("ends_norm", ends_norm), visit("begins_norm", begins_norm);
     visit("alignment", alignment);
     (void)count, (void)member;

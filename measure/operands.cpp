@@ -312,6 +312,13 @@ void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches
     a.x_bytes = activation_row_bytes(x, p.k);
     a.x = s.input(a.x_bytes * rows, x);
     if (makes_norm(p)) a.norm_weight = s.values(p.k), a.eps = 1e-6f;
+    if (gates_inside(p)) {
+        a.gate.data = s.values(p.k);
+        a.gate.nb1 = 4 * std::int64_t{p.gate_k};
+        a.gate.k = p.gate_k;
+        a.gate.function = gate_function::silu;
+        if (has_norm(p.needs.stages)) a.norm_weight = s.values(p.gate_k), a.eps = 1e-6f;
+    }
     // Random squares may be negative, but none is below -3.5: with this eps rms is a number.
     if (p.ends_norm) a.begun_squares = s.values(p.k / 32 * rows), a.eps = 1;
     if (p.needs.emits.has(format::f32)) a.norm_f32 = s.results(p.k);

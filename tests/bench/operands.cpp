@@ -192,6 +192,28 @@ TEST_CASE("Every operand that a part of an epilogue reads has a place in a membe
     }
 }
 
+TEST_CASE("A launch that gates its activation is dealt a gate, and a weight for a norm of heads") {
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    const auto room = std::make_unique<std::byte[]>(bytes);
+    for (const bool normed : {false, true}) {
+        product_problem p;
+        p.needs.kind = skeleton::matvec;
+        p.needs.activation = format::f32;
+        p.needs.stages = stage_set::of(stage_kind::glu);
+        if (normed)
+            p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::gate;
+        p.k = 512, p.gate_k = 128, p.columns = 1, p.member_count = 1;
+        p.member[0] = {format::q4_K, 64, 0, {}};
+        p.needs.weights = format_set::of(format::q4_K);
+        dealer deal(room.get(), bytes);
+        const matvec_args a = operands_of(p, 64, deal).matvec;
+        CHECK(a.gate.data != nullptr);
+        CHECK(a.gate.k == 128);
+        CHECK(a.gate.nb1 == 512);
+        CHECK((a.norm_weight != nullptr) == normed);
+    }
+}
+
 TEST_CASE("A launch that begins or ends a norm is dealt its weight and squares") {
     constexpr std::size_t bytes = std::size_t{1} << 20;
     const auto room = std::make_unique<std::byte[]>(bytes);

@@ -55,6 +55,13 @@ struct member_shape {
 /// where the reference adds; unless it is given `any_value`.
 enum class special { none, zeros, nan, infinity, any_value };
 
+/// How a launch gates its one activation row, head by head.
+struct gate_shape {
+    int k = 0;    ///< elements of a head
+    int gap = 0;  ///< floats between heads of the gate
+    catena::gate_function function = catena::gate_function::silu;
+};
+
 struct matvec_case {
     std::string what;
     int k = 0;
@@ -73,7 +80,9 @@ struct matvec_case {
     int offset = 0;     ///< bytes of every weight's address past a 16-byte boundary
     bool early = true;  ///< weights are leaves
     special put = special::none;
-    bool norm = false;              ///< the activation is a norm that the launch makes itself
+    bool norm = false;  ///< the activation is a norm that the launch makes itself
+    /// The activation is gated, or a norm of each of its heads is.
+    std::optional<gate_shape> gate = std::nullopt;
     bool ends = false;              ///< it is one that another launch has begun
     catena::format_set emits = {};  ///< in which it writes that norm
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32

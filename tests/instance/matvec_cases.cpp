@@ -368,14 +368,31 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
     return cases;
 }
 
+/// Heads of all lengths that are normed, and of others that are not, with gaps or without.
+void gate_heads(matvec_case& c, std::size_t number) {
+    constexpr int normed[] = {32, 64, 128};
+    gate_shape by{.k = c.norm            ? normed[number % 3]
+                       : number % 2 == 0 ? c.k
+                                         : c.k / 2,
+                  .gap = number % 4 == 0 ? 0 : 8,
+                  .function = gates[number % std::size(gates)]};
+    if (c.k % by.k != 0 || by.k % 4 != 0) by.k = 32;
+    if (c.put == special::zeros) by.function = gate_function::silu;  // of which zeros stay zeros
+    c.what += ", gated in heads of " + std::to_string(by.k);
+    c.gate = by;
+}
+
 /// The dense ones as a launch stands them that makes its activation itself, a norm or in every
-/// third case none. Numbers read a norm always, and in every third case nobody else does.
-std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool float_weights) {
+/// third case none. Numbers read a norm always, and in every third case nobody else does. What a
+/// launch can gate it gates in half of the cases.
+std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool float_weights,
+                                     const matvec_policy& how) {
     std::erase_if(cases, [](const matvec_case& c) { return c.experts != 0; });
     for (std::size_t i = 0; i < cases.size(); ++i) {
         cases[i].as_f32 = true;
         cases[i].norm = float_weights || i % 3 != 0;
         if (!cases[i].norm) cases[i].what += ", without a norm";
+        if (catena::gates(how) && cases[i].columns == 1 && i % 2 == 0) gate_heads(cases[i], i / 2);
         if (!float_weights) continue;
         if (i % 3 > 0) cases[i].emits = cases[i].emits | format::q8_1;
         if (i % 3 > 1) cases[i].emits = cases[i].emits | format::f32;
@@ -395,7 +412,8 @@ std::vector<matvec_case> matvec_cases(const product_computation& computes,
     const bool float_weights = computes.activation == format::f32;
     if (float_weights)
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
-    return computes.stages.has(stage_kind::rms_norm) ? made_inside(cases, float_weights) : cases;
+    return computes.stages.has(stage_kind::rms_norm) ? made_inside(cases, float_weights, how)
+                                                     : cases;
 }
 
 }  // namespace catena_test

@@ -91,7 +91,12 @@ inline std::vector<float> slot_weights(const matvec_case& c) {
 }
 
 inline std::vector<float> norm_weight(const matvec_case& c) {
-    return random_values(8, static_cast<std::size_t>(c.k));
+    return random_values(8, static_cast<std::size_t>(c.gate ? c.gate->k : c.k));
+}
+
+/// With gaps between heads.
+inline std::vector<float> gate_values_of(const matvec_case& c) {
+    return random_values(10, static_cast<std::size_t>(c.k / c.gate->k * (c.gate->k + c.gate->gap)));
 }
 
 inline bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
@@ -256,13 +261,38 @@ inline std::vector<double> packed(const std::vector<float>& data, int length, in
     return out;
 }
 
+/// The activation that a launch gates, in double.
+inline std::vector<double> gated_activation(const instance& on, const matvec_case& c,
+                                            const matvec_data& d) {
+    lowered_chain chain{.name = "gated heads", .signature = "", .count = 0, .stages = {}};
+    const auto then = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
+    if (c.norm) {
+        then({.kind = stage_kind::rms_norm});
+        then({.kind = stage_kind::mul_weight, .reads = operand::weight});
+    }
+    then({.kind = c.norm ? stage_kind::gate : stage_kind::glu, .reads = operand::gate});
+    then({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
+    chain::inputs in;
+    in.k = c.gate->k;
+    in.rows = c.k / c.gate->k;
+    in.eps = double{norm_eps};
+    in.x.assign(d.x.begin(), d.x.end());
+    in[operand::weight] = packed(norm_weight(c), c.gate->k, 0);
+    in[operand::gate] = packed(gate_values_of(c), c.gate->k, c.gate->gap);
+    in.gated_by = meaning_of(on, c.gate->function, clamped);
+    return chain::reference(chain, in).value;
+}
+
 inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
                                       const matvec_data& d) {
     chain::inputs in;
     in.k = c.k;
     in.rows = c.x_rows();
     in.x.assign(d.x.begin(), d.x.end());
-    if (c.norm || c.ends) in[operand::weight] = packed(norm_weight(c), c.k, 0);
+    if (c.gate)
+        in.x = gated_activation(on, c, d);
+    else if (c.norm || c.ends)
+        in[operand::weight] = packed(norm_weight(c), c.k, 0);
     in.eps = double{norm_eps};
     in.ids = c.ids;
     for (std::int32_t& id : in.ids)
@@ -303,7 +333,7 @@ inline lowered_chain chain_of(const matvec_case& c) {
     }
     lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
     const auto then = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
-    if (c.norm || c.ends) {
+    if ((c.norm && !c.gate) || c.ends) {
         then({.kind = stage_kind::rms_norm});
         then({.kind = stage_kind::mul_weight, .reads = operand::weight});
     }

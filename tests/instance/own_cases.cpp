@@ -41,7 +41,7 @@ void apply_own(std::vector<matvec_case>& cases, const instance& on) {
     const epilogue_set can = on.computes.product().epilogue;
     const std::vector<format> formats = formats_in(on.computes.product().weights);
     const auto usual = std::find_if(cases.begin(), cases.end(), [](const matvec_case& c) {
-        return c.what == "members with different parts";
+        return c.what.starts_with("members with different parts");
     });
     if (usual == cases.end()) return;
     const matvec_case plain = *usual;
@@ -57,6 +57,7 @@ void apply_own(std::vector<matvec_case>& cases, const instance& on) {
         matvec_case c = plain;
         c.what = on.ops->first[i].name;
         c.members.clear();
+        if (c.gate) c.gate->function = own_function(i);
         for (const epilogue_part part :
              {epilogue_part::glu, epilogue_part::act, epilogue_part::own}) {
             const bool pairs = part != epilogue_part::glu || rows % 2 == 0;

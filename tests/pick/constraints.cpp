@@ -273,6 +273,38 @@ TEST_CASE("a norm of two launches wants warps that share rows in both", "[constr
         }
 }
 
+TEST_CASE("a matvec gates one column, and norms heads that neighboring lanes have",
+          "[constraints]") {
+    matvec_policy how = narrow_matvec;
+    how.columns = 4;
+    how.activation = activation_source::shared;
+    how.placement = norm_placement::deferred;
+    row gates = matvec(how);
+    gates.computes.product().stages = stage_kind::rms_norm | stage_kind::mul_weight;
+    const auto gated = [](std::int32_t head, stage_set stages, std::int64_t columns = 1) {
+        product_problem p = matvec_problem(768, {{format::q4_K, 64}}, columns);
+        p.needs.activation = format::f32;
+        p.needs.stages = stages;
+        p.gate_k = head;
+        return p;
+    };
+    constexpr stage_set alone = stage_set::of(stage_kind::glu),
+                        normed = stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::gate;
+    for (const std::int32_t head : {24, 32, 64, 128, 256, 768}) {
+        const bool in_warp = head == 32 || head == 64 || head == 128;
+        CHECK(judge(gates, gated(head, alone)).why == limit::none);
+        CHECK(judge(gates, gated(head, normed)).why == (in_warp ? limit::none : limit::gated_head));
+    }
+    CHECK(judge(gates, gated(512, alone)).why == limit::gated_head);  // ends within the row
+    CHECK(judge(gates, gated(64, alone, 2)).why == limit::columns);
+    row other = gates;
+    other.policy.matvec().placement = norm_placement::passing;
+    CHECK(judge(other, gated(64, alone)).why == limit::gated_head);
+    other = gates;
+    other.policy.matvec().turns = true;
+    CHECK(judge(other, gated(64, alone)).why == limit::gated_head);
+}
+
 TEST_CASE("a matvec that turns heads serves whole pairs of few values", "[constraints]") {
     const epilogue_set turned = epilogue_set::of(epilogue_part::heads);
     matvec_policy how = narrow_matvec;

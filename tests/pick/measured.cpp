@@ -208,6 +208,7 @@ TEST_CASE("every field of a product's problem is in its key", "[measured]") {
     keys.with([](product_problem& q) { q.needs.own = true; });
     keys.with([](product_problem& q) { q.expert = true; });
     keys.with([](product_problem& q) { q.k = 1; });
+    keys.with([](product_problem& q) { q.gate_k = 64; });
     keys.with([](product_problem& q) { q.columns = 7; });
     keys.with([](product_problem& q) { q.tokens = 1; });
     keys.with([](product_problem& q) { q.ends_norm = true; });

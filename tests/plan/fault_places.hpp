@@ -48,6 +48,14 @@ put_fault in_two(F f) {
     };
 }
 
+/// A fault of the gate of an activation that a group makes.
+template <class F>
+put_fault in_gate(F f) {
+    return [f](plan_faults& p, std::size_t s) {
+        return p.is_group(s) && p.head(s).gate.data != nullptr && f(p.head(s).gate);
+    };
+}
+
 /// Sets a pointer to null, if there is one.
 template <class T>
 bool drop(T*& p) {

@@ -172,6 +172,18 @@ std::vector<fault> faults_of_groups() {
          [](plan_faults& p, std::size_t s) {
              return p.is_group(s) && drop(p.head(s).norm_weight);
          }},
+        {"a gate inside that is left out",
+         in_gate([](activation_gate& gate) { return drop(gate.data); })},
+        {"another gate inside",
+         in_gate([](activation_gate& gate) { return shift(gate.data, 64); })},
+        {"a gate inside at other distances",
+         in_gate([](activation_gate& gate) { return (gate.nb1 += 16) > 0; })},
+        {"another function of a gate inside", in_gate([](activation_gate& gate) {
+             const auto was = std::exchange(gate.function, gate_function::gelu);
+             return was != gate.function;
+         })},
+        {"a gate inside of shorter heads",
+         in_gate([](activation_gate& gate) { return (gate.k /= 2) > 0; })},
         {"columns that are left out",
          [](plan_faults& p, std::size_t s) {
              return p.is_group(s) && p.head(s).columns > 1 && --p.head(s).columns > 0;

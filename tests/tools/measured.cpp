@@ -242,9 +242,11 @@ TEST_CASE("the records of this tree have the steps of their models' graphs", "[m
             CAPTURE(gpu, name);
             const json::graph g = optimized(given(name));
             const report r = make_report(g, table_for(target_options{"", record.gpu}), &record);
-            // Plans have changed since: most in Qwen3.6, where norms are in other launches now.
+            // Plans have changed since: most in Qwen3.6, where norms, routing and gates are in
+            // launches of matrices now, which the record's launches of these are not.
+            const int few = name == "qwen3.6-35b-a3b-q4km.tg1" ? 25 : 4;
             CHECK(r.measured->same.steps + r.measured->other.steps >
-                  static_cast<int>(r.plan.steps.size()) / 4);
+                  static_cast<int>(r.plan.steps.size()) / few);
             CHECK(name.rfind(r.measured->walk.model, 0) == 0);
             CHECK(name.substr(name.rfind('.') + 1) == r.measured->walk.load);
         }

@@ -40,6 +40,8 @@ void add_operands(std::vector<range>& to, const row_args& a) {
     add_range(to, e.weights, (e.slots - 1) * e.weights_nb1 + (a.rows - 1) * e.weights_nb2 + 4);
 }
 
+bool gates(const matvec_args& a) { return a.gate.data != nullptr; }
+
 template <class Args>
 void add_operands(std::vector<range>& to, const Args& a) {
     add_range(to, a.x, a.x_bytes);
@@ -52,7 +54,8 @@ void add_operands(std::vector<range>& to, const Args& a) {
     }
     if constexpr (requires { a.slot_weights; }) {
         add_range(to, a.slot_weights, 4 * a.slots * a.columns);
-        add_range(to, a.norm_weight, 4 * a.k);
+        add_range(to, a.norm_weight, 4 * (gates(a) ? a.gate.k : a.k));
+        if (gates(a)) add_range(to, a.gate.data, (a.k / a.gate.k - 1) * a.gate.nb1 + 4 * a.gate.k);
     }
 }
 
@@ -258,7 +261,9 @@ void check_case(const shared_case& c, std::int64_t columns, bool of_rows) {
     int sharing = 0;
     for (int s = 0; s < static_cast<int>(p.steps().size()); ++s) {
         const step_args a = p.args(s, nullptr);
-        sharing += (a.kind == skeleton::row) == of_rows && shares(a);
+        const bool as_row =
+            a.kind == skeleton::row || (a.kind == skeleton::matvec && gates(a.matvec));
+        sharing += as_row == of_rows && shares(a);
         const step_result r = check.run(s);
         INFO("step " << s << " " << r.fault);
         for (const comparison& found : r.comparisons) {
@@ -272,7 +277,8 @@ void check_case(const shared_case& c, std::int64_t columns, bool of_rows) {
 
 }  // namespace
 
-TEST_CASE("operands of a row step may be one tensor or parts of one", "[run][shared]") {
+TEST_CASE("operands of a row step, or of a launch in its place, may be parts of one tensor",
+          "[run][shared]") {
     for (const shared_case& c : rows_that_share)
         for (const std::int64_t columns : {1, 3}) check_case(c, columns, true);
 }

@@ -218,6 +218,15 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
            static_cast<int>(along);
 }
 
+/// What an activation is gated with in the launch that reads it.
+struct activation_gate {
+    const float* data = nullptr;  ///< [k, heads], unit element stride; null: nothing is gated
+    std::int64_t nb1 = 0;         ///< bytes: head to head
+    std::int32_t k = 0;  ///< elements of a head, a multiple of 4; with a norm 32, 64 or 128
+    gate_function function = gate_function::none;
+    float alpha = 0, limit = 0;  ///< parameters of swiglu_oai, or of an own function
+};
+
 /// The arguments of the skeleton `matvec`: dst = weight^T x for each member, for few columns. The
 /// results pass the epilogue: times scale and factor, plus bias, the GLU or f, the engine's own op,
 /// plus residual (which may lie exactly under dst). They are written as f32, as q8_1, or as both.
@@ -235,6 +244,9 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 /// that multiplies it. What is begun is y * weight as q8_1, and the sum of the squares of each 32
 /// elements of y. Both launches are dense, and warps share rows in them (policy.slices).
 ///
+/// A block that makes its activation (policy.placement) may gate it, head by head: the activation
+/// is f(gate) * x, or f(gate) * rms_norm(x) * norm_weight with a norm for each head.
+///
 /// Combined launches (policy.columns is 1, all members have ids) have a column for each token. The
 /// results of its slots, past f, are multiplied with their weights and added up in the order of the
 /// slots. Then dst and residual are [rows, tokens].
@@ -242,8 +254,8 @@ struct matvec_args {
     const void* x = nullptr;  ///< activation rows, 16-byte aligned as x_bytes is: q8_1 rows of at
                               ///< least q8_1_row_bytes(k), or f32 rows of k for float weights and
                               ///< where blocks make the activation (policy.placement)
-    const float* norm_weight = nullptr;  ///< [k]: the launch multiplies rms_norm(x) * norm_weight;
-                                         ///< null: x itself
+    const float* norm_weight = nullptr;  ///< [k], with a gate [gate.k]: the launch multiplies
+                                         ///< rms_norm(x) * norm_weight; null: x itself
     float* norm_f32 = nullptr;  ///< [k], receives that norm (norm_placement::passing, one column):
                                 ///< an additional block writes it; null: not written
     void* norm_q8_1 = nullptr;  ///< [k], receives that norm as q8_1, padded with zeros, as
@@ -279,6 +291,7 @@ struct matvec_args {
     matvec_member member[max_members];
     head_group heads;  ///< the heads of one token that the results are, if the policy turns: value
                        ///< i is the result of matrix i, and without norm; members = 0: no heads
+    activation_gate gate;  ///< what blocks gate their one column with
 };
 
 /// The arguments of the skeleton `matmul`: dst = weight^T x for each member, as matvec_args, for

@@ -7,39 +7,66 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
+/// N gates, or the values that they gate.
+template <int N>
+struct gate_values {
+    real of[N];
+};
+
 /// `alpha` and `limit` are swiglu_oai's. A NaN on either side stays one. Most functions are the
-/// gate times a logistic function of something: 1 + tanh(u) is twice that of 2u.
-CATENA_FN real gated(gate_function function, real gate, real value, real alpha, real limit) {
-    real u = gate, factor = gate;
+/// gate times a logistic function of something: 1 + tanh(u) is twice that of 2u. Values abreast do
+/// not wait for each other.
+template <int N>
+CATENA_FN gate_values<N> gated(gate_function function, const gate_values<N>& gates,
+                               gate_values<N> values, real alpha, real limit) {
+    gate_values<N> u = gates, factors = gates;
+    const auto each = [&](auto change) {
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) change(gates.of[i], values.of[i], u.of[i], factors.of[i]);
+        return values;
+    };
     switch (function) {
         case gate_function::none:
-            return gate * value;
+            return each([](real gate, real& value, auto...) { value = gate * value; });
         case gate_function::relu:
-            return (less(gate, real{0}) ? real{0} : gate) * value;
+            return each([](real gate, real& value, auto...) {
+                value = (less(gate, real{0}) ? real{0} : gate) * value;
+            });
         case gate_function::relu_squared:
-            return (less(gate, real{0}) ? real{0} : gate * gate) * value;
+            return each([](real gate, real& value, auto...) {
+                value = (less(gate, real{0}) ? real{0} : gate * gate) * value;
+            });
         case gate_function::silu:
             break;
         case gate_function::sigmoid:
-            factor = real{1};
+            each([](real, real&, real&, real& factor) { factor = real{1}; });
             break;
         case gate_function::gelu:
-            u = real{2 * 0.79788456080286535588f} * gate *
-                fma(real{0.044715f} * gate, gate, real{1});
+            each([](real gate, real&, real& of, real&) {
+                of = real{2 * 0.79788456080286535588f} * gate *
+                     fma(real{0.044715f} * gate, gate, real{1});
+            });
             break;
         case gate_function::gelu_erf:
-            u = normal_logit(gate);
+            each([](real gate, real&, real& of, real&) { of = normal_logit(gate); });
             break;
         case gate_function::gelu_quick:
-            u = real{1.702f} * gate;
+            each([](real gate, real&, real& of, real&) { of = real{1.702f} * gate; });
             break;
         case gate_function::swiglu_oai:
-            factor = less(limit, gate) ? limit : gate;
-            u = alpha * factor;
-            value = real{1} + clamp(value, -limit, limit);
+            each([&](real gate, real& value, real& of, real& factor) {
+                factor = less(limit, gate) ? limit : gate;
+                of = alpha * factor;
+                value = real{1} + clamp(value, -limit, limit);
+            });
             break;
     }
-    return factor * logistic(u) * value;
+    return each(
+        [](real, real& value, real of, real factor) { value = factor * logistic(of) * value; });
+}
+
+CATENA_FN real gated(gate_function function, real gate, real value, real alpha, real limit) {
+    return gated<1>(function, {{gate}}, {{value}}, alpha, limit).of[0];
 }
 
 /// `gated` as a function of its own, for where its many cases want registers that others need, or

@@ -162,6 +162,15 @@ inline constexpr int norm_quads_ahead = 2;
 /// they meet anyway.
 CATENA_FN constexpr bool ends_norms(const matvec_policy& p) { return p.slices > 1; }
 
+/// Can a matvec gate the activation that it makes? Matrices of heads read none that is gated.
+CATENA_FN constexpr bool gates(const matvec_policy& p) {
+    return p.placement == norm_placement::deferred && !p.turns;
+}
+/// Heads of so many elements can be normed before they are gated: neighboring lanes have them.
+CATENA_FN constexpr bool norms_in_warp(std::int64_t head) {
+    return head == 32 || head == 64 || head == 128;
+}
+
 /// How many slots of a token a matvec adds up: every lane of a warp knows the expert and the weight
 /// of one slot.
 CATENA_FN constexpr int slots_added(const matvec_policy& p) {

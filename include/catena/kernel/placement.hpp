@@ -7,7 +7,8 @@
 //              and each warp sums the squares; 1 / rms as in deferred. One block more writes the
 //              norm
 //
-// Without a weight x is quantized as it is.
+// Without a weight x is quantized as it is. Or x is gated, head by head: behind a norm of each
+// head, or without one.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -39,16 +40,19 @@ struct quads_ahead {
     real of[norm_quads_ahead][quad];
 };
 
-/// The norm's weight for a thread's quads from `first` on, or ones.
+/// The norm's weight for a thread's quads from `first` on, or ones. Of heads that are normed all
+/// quads of a thread have the same place in theirs: the first weight is that of each.
 template <matvec_policy P, class X>
 CATENA_FN void load_weight(X& x, const matvec_args& a, int first, quads_ahead& w) {
     constexpr int stride = P.threads * quad;
     const bool norm = a.norm_weight != nullptr;
+    const bool of_heads = gates(P) && a.gate.data != nullptr;
     CATENA_UNROLL
     for (int i = 0; i < norm_quads_ahead; ++i) {
         for (real& one : w.of[i]) one = real{1};
         const int at = first + x.thread() * quad + i * stride;
-        if (norm) load_quad<true>(x, a.norm_weight, at, a.k, w.of[i]);
+        const int place = of_heads ? at & (a.gate.k - 1) : at;
+        if (norm) load_quad<true>(x, a.norm_weight, place, a.k, w.of[i]);
     }
 }
 
@@ -78,10 +82,82 @@ template <matvec_policy P, class X>
 CATENA_FN void prefetch_weight(X& x, const matvec_args& a) {
     constexpr int loaded = norm_quads_ahead * P.threads * quad;
     constexpr int from = P.placement == norm_placement::deferred ? loaded : 0;
-    if (a.norm_weight == nullptr) return;
+    if (a.norm_weight == nullptr || a.gate.data != nullptr) return;
     CATENA_NO_UNROLL
     for (int at = from + x.thread() * line_floats; at < a.k; at += x.threads() * line_floats)
         x.prefetch(a.norm_weight + at);
+}
+
+/// Writes a thread's quad of an activation as q8_1 to `row`. Whole warps.
+template <class X>
+CATENA_FN void share_quad(X& x, const matvec_args& a, std::byte* row, int at,
+                          const real (&v)[quad]) {
+    const quantized_quad z = quantize(x, v);
+    if (at < a.k) store_share(x, place_of_q8_1(row + at / 32 * q8_1_bytes), z.d_bits(), z.q);
+}
+
+/// The norm of a thread's quad of a head, which neighboring lanes have. Whole warps.
+template <class X>
+CATENA_FN void norm_in_head(X& x, const matvec_args& a, const real (&weight)[quad],
+                            real (&v)[quad]) {
+    real squares{0};
+    CATENA_UNROLL
+    for (const real one : v) squares = fma(one, one, squares);
+    CATENA_NO_UNROLL
+    for (int mask = a.gate.k / quad / 2; mask > 0; mask /= 2)
+        squares = squares + x.shuffle_xor(squares, mask);
+    const real scale = over_rms(squares, a.gate.k, a.eps);
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) v[i] = v[i] * scale * weight[i];
+}
+
+/// A thread's quad of an activation that is gated: x and the gate.
+struct gated_quad {
+    real x[quad];
+    gate_values<quad> gate;
+};
+
+template <class X>
+CATENA_FN void load_gated(X& x, const matvec_args& a, const float* row, int at, gated_quad& q) {
+    const int head = quotient(at, a.gate.k);
+    const float* const gate = row_at(a.gate.data, {a.gate.nb1, 0, 0}, {head, 0, 0});
+    load_quad<true>(x, row, at, a.k, q.x);
+    load_quad<true>(x, gate, at - head * a.gate.k, at < a.k ? a.gate.k : 0, q.gate.of);
+}
+
+/// f(gate) * x. Whole warps.
+template <class X>
+CATENA_FN gate_values<quad> gate_of_quad(X& x, const activation_gate& by, const gated_quad& q) {
+    gate_values<quad> v;
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) v.of[i] = q.x[i];
+    if constexpr (has_ops<X>) {
+        if (is_own(by.function)) {
+            for (int i = 0; i < quad; ++i)
+                v.of[i] = gated_on<true>(x, by.function, q.gate.of[i], q.x[i], by.alpha, by.limit);
+            return v;
+        }
+    }
+    return gated(by.function, q.gate, v, real{by.alpha}, real{by.limit});
+}
+
+/// Makes the one column of `row`, f32, gated, blocks at `to`. `weight` is that of the norm. All
+/// threads; a barrier must follow. A quad is on its way while the one before is gated.
+template <matvec_policy P, class X>
+CATENA_FN void make_gated(X& x, const matvec_args& a, const float* row, std::byte* to,
+                          const real (&weight)[quad]) {
+    constexpr int stride = P.threads * quad;
+    gated_quad now, next;
+    CATENA_NO_UNROLL
+    for (int at = x.thread() * quad - stride, left = a.k + stride; left > 0;
+         at += stride, left -= stride) {
+        load_gated(x, a, row, at + stride, next);
+        if (left <= a.k) {
+            if (a.norm_weight != nullptr) norm_in_head(x, a, weight, now.x);
+            share_quad(x, a, to, at, gate_of_quad(x, a.gate, now).of);
+        }
+        now = next;
+    }
 }
 
 /// Makes every column of `u`, f32 rows, blocks at `to`, and its factor. `weight` has the first ones
@@ -89,10 +165,13 @@ CATENA_FN void prefetch_weight(X& x, const matvec_args& a) {
 template <matvec_policy P, class X>
 CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
                                const norm_share& share, const quads_ahead& weight) {
-    const auto write = [&](std::byte* row, int at, const real(&v)[quad]) {
-        const quantized_quad z = quantize(x, v);
-        if (at < a.k) store_share(x, place_of_q8_1(row + at / 32 * q8_1_bytes), z.d_bits(), z.q);
-    };
+    if constexpr (gates(P)) {
+        if (a.gate.data != nullptr) {
+            make_gated<P>(x, a, reinterpret_cast<const float*>(u.x), to, weight.of[0]);
+            if (x.thread() == 0) x.store(share.factor, real{1});
+            return;
+        }
+    }
     const int columns = P.columns > 1 ? u.count : 1;
     CATENA_NO_UNROLL
     for (int c = 0; c < columns; ++c) {
@@ -105,7 +184,7 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
                 squares = fma(v[i], v[i], squares);
                 v[i] = v[i] * w[i];
             }
-            write(out, at, v);
+            share_quad(x, a, out, at, v);
         });
         real scale{1};
         if (a.norm_weight != nullptr)

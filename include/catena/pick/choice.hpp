@@ -36,6 +36,7 @@ namespace CATENA_NAMESPACE {
     X(dense, "it serves experts of one token, and no dense matrices")                              \
     X(norm_of_two,                                                                                 \
       "a norm of two launches needs warps that share rows, and its warps have their own")          \
+    X(gated_head, "it gates no heads of {have} elements of its activation, or does not norm them") \
     X(slots, "a token has {have} slots; it adds up at most {need}")                                \
     X(sequences, "{have} sequences, which have a warp each; its blocks have {need}")               \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \

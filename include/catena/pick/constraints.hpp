@@ -125,8 +125,13 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
     }
     if (n.single_token && !p.expert) return no(limit::dense);
     if ((p.ends_norm || p.begins_norm) && !ends_norms(n)) return no(limit::norm_of_two);
+    if (gates_inside(p)) {
+        const bool normed = has_norm(p.needs.stages);
+        if (!gates(n) || p.k % p.gate_k != 0 || (normed && !norms_in_warp(p.gate_k)))
+            return no(limit::gated_head, p.gate_k);
+    }
     const std::int64_t columns = tokens_of(p);
-    const bool one = routes(p) || n.single_token;
+    const bool one = routes(p) || n.single_token || gates_inside(p);
     const std::int64_t most = one ? 1 : p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);
     if (p.needs.epilogue.has(epilogue_part::glu) && n.rows % 2 != 0)

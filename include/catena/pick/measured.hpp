@@ -70,7 +70,8 @@ constexpr std::uint64_t problem_key(const row_problem& p) {
     return mixed.key();
 }
 constexpr std::uint64_t problem_key(const product_problem& p) {
-    const auto& [needs, expert, ends, begins, k, columns, tokens, alignment, count, member] = p;
+    const auto& [needs, expert, ends, begins, gate_k, k, columns, tokens, alignment, count,
+                 member] = p;
     detail::key_mixer mixed;
     detail::mix(mixed, needs);
     const std::int64_t at = measured_columns(p);  // of a matmul in place of its own
@@ -80,6 +81,7 @@ constexpr std::uint64_t problem_key(const product_problem& p) {
         mixed(type, its_rows, matrices, parts.bits, written);
     }
     if (ends || begins) mixed(ends, begins);
+    if (gate_k > 0) mixed(gate_k);
     return mixed.key();
 }
 constexpr std::uint64_t problem_key(const problem& p) {

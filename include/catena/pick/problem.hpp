@@ -62,6 +62,8 @@ struct product_problem {
                                 ///< each has a part of the activation
     bool ends_norm = false;     ///< the activation is a norm that another launch begins
     bool begins_norm = false;   ///< what the epilogue quantizes is a norm, which the launch begins
+    std::int32_t gate_k = 0;    ///< elements of a head of an activation that the launch gates; 0:
+                                ///< it gates none
     std::int64_t k = 0;         ///< elements of a weight row
     std::int64_t columns = 0;   ///< expert: slots * tokens; without ids: matrices * tokens
     std::int64_t tokens = 0;    ///< expert
@@ -74,8 +76,9 @@ struct product_problem {
 
 constexpr bool operator==(const product_problem& a, const product_problem& b) {
     if (a.needs != b.needs || a.expert != b.expert || a.k != b.k || a.columns != b.columns ||
-        a.tokens != b.tokens || a.ends_norm != b.ends_norm || a.begins_norm != b.begins_norm ||
-        a.alignment != b.alignment || a.member_count != b.member_count)
+        a.gate_k != b.gate_k || a.tokens != b.tokens || a.ends_norm != b.ends_norm ||
+        a.begins_norm != b.begins_norm || a.alignment != b.alignment ||
+        a.member_count != b.member_count)
         return false;
     for (int i = 0; i < a.member_count; ++i)
         if (!(a.member[i] == b.member[i])) return false;
@@ -137,9 +140,11 @@ constexpr std::int64_t columns_of(const product_problem& p, const problem_member
     return p.expert && !by_ids(p, m) ? 1 : p.columns;
 }
 
+/// Does a group gate its activation itself, or a norm of each of its heads?
+constexpr bool gates_inside(const product_problem& p) { return p.gate_k > 0; }
 /// Does a group make the norm of its activation itself?
 constexpr bool makes_norm(const product_problem& p) {
-    return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages);
+    return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages) && !gates_inside(p);
 }
 /// Does a group send its token to the experts that it multiplies with?
 constexpr bool routes(const product_problem& p) { return routes(p.needs.stages); }
@@ -214,7 +219,8 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     std::int64_t bytes = tokens_of(p) * activation_row_bytes(x, p.k);
     if (p.ends_norm) bytes += tokens_of(p) * (begun_row_bytes(p.k) - q8_1_row_bytes(p.k));
-    if (makes_norm(p)) bytes += 4 * p.k;  // its weight
+    if (makes_norm(p)) bytes += 4 * p.k;    // its weight
+    if (gates_inside(p)) bytes += 4 * p.k;  // the gate
     for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
     if (combined(p)) bytes += 4 * p.columns;
     if (routes(p)) bytes += 4 * (2 * std::int64_t{p.member[0].experts} + p.columns);

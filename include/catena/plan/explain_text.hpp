@@ -102,7 +102,9 @@ inline std::string work(const product_problem& p) {
     return out + " rows of " + std::to_string(p.k) + ", " +
            (p.expert ? std::to_string(p.columns) + " expert columns"
                      : detail::counted(p.columns, " column", " columns")) +
-           (quantizes_inside(p.needs) ? ", quantized inside" : "") +
+           (gates_inside(p)             ? ", gated inside"
+            : quantizes_inside(p.needs) ? ", quantized inside"
+                                        : "") +
            (p.ends_norm ? ", their norm ended" : "") +
            (p.begins_norm ? ", the next norm begun" : "") + (routes(p) ? ", chosen inside" : "") +
            (has_heads(p.needs.epilogue) ? ", heads turned" : "");

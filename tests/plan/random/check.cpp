@@ -163,6 +163,8 @@ class planned_run {
             if (s.what.kind() != catena::skeleton::row) {
                 met_.begun += s.what.product().begins_norm;
                 met_.ended += s.what.product().ends_norm;
+                met_.gated += gates_inside(s.what.product());
+                met_.gated_norms += gates_inside(s.what.product()) && has_norm(stages_of(s.what));
             }
             met_.combined += stages_of(s.what).has(catena::stage_kind::combine);
             met_.sums += combined(s.what);

@@ -20,6 +20,8 @@ struct tally {
     int norms = 0;         ///< made by a launch of their readers
     int begun = 0;         ///< launches that begin a norm
     int ended = 0;         ///< launches that end one
+    int gated = 0;         ///< launches that gate their activation
+    int gated_norms = 0;   ///< of those, that norm it before
     int combined = 0;      ///< launches that add up what experts made, before a norm
     int sums = 0;          ///< the same, that also made it
     int joins = 0;         ///< steps that add a residual to a norm

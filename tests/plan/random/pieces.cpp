@@ -171,7 +171,14 @@ void growth::gated_value() {
     const id from = one_in(2) ? normed(x) : recent();
     const id open =
         unary(one_in(2) ? sub_op::sigmoid : sub_op::silu, after_matmul(matmul(from, k_), from));
-    const id y = one_in(2) ? binary(op::mul, x, open) : binary(op::mul, open, x);
+    id y = catena::no_tensor;
+    if (one_in(2)) {  // heads that are normed
+        const std::int64_t size = one_in(3) ? k_ / 2 : 32;
+        const auto heads = [&](id t) { return g_.reshape(t, {size, k_ / size, columns_}); };
+        y = g_.reshape(binary(op::mul, normed(heads(x)), heads(open)), {k_, columns_});
+    } else {
+        y = one_in(2) ? binary(op::mul, x, open) : binary(op::mul, open, x);
+    }
     keep(after_matmul(matmul(y, k_), y));
 }
 
@@ -179,7 +186,9 @@ void growth::gated_value() {
 void growth::merged_heads() {
     const std::int64_t half = k_ / 2;
     if (one_in(2)) {
-        const id value = normed(g_.reshape(recent(), {half, 2, columns_}));
+        const auto heads = [&] { return g_.reshape(recent(), {half, 2, columns_}); };
+        id value = normed(heads());
+        if (one_in(2)) value = binary(op::mul, value, unary(gating(), heads()));
         const id row = g_.reshape(value, {k_, columns_});
         for (int i = below(3); i >= 0; --i) keep(after_matmul(matmul(row, k_), row));
     } else {

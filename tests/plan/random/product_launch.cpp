@@ -113,6 +113,10 @@ class product_launch : product_view<Args> {
             demand(a_.begun_squares == nullptr ||
                        (ends_norms(p) && !expert() && !makes_activation() && !numbers()),
                    "a norm its row does not end");
+            if (a_.gate.data != nullptr)
+                demand(gates(p) && a_.columns == 1 && a_.gate.k % 4 == 0 && a_.k % a_.gate.k == 0 &&
+                           (a_.norm_weight == nullptr || catena::norms_in_warp(a_.gate.k)),
+                       "a gate its row does not know");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
                    "a misaligned weight of the norm");
             demand(!combined() || (expert() && a_.slots <= catena::slots_added(p)),
@@ -125,11 +129,20 @@ class product_launch : product_view<Args> {
         ops.read(flat("activation", a_.x, activation_bytes()));
         if constexpr (!tiled) {
             for (const auto& [what, at, count] :
-                 {std::tuple{"norm_weight", a_.norm_weight, a_.k},
+                 {std::tuple{"norm_weight", a_.norm_weight, head()},
                   std::tuple{"slot_weights", a_.slot_weights, a_.slots * tokens()}})
                 if (at != nullptr)
                     ops.read(flat(what, at, std::int64_t{count} * 4),
                              at == a_.norm_weight && early());
+            if (a_.gate.data != nullptr) {
+                demand((reinterpret_cast<std::uintptr_t>(a_.gate.data) | a_.gate.nb1) % 16 == 0,
+                       "a misaligned gate");
+                ops.read({"gate",
+                          reinterpret_cast<const std::byte*>(a_.gate.data),
+                          head() * 4,
+                          {a_.k / head(), 1, 1},
+                          {a_.gate.nb1, 0, 0}});
+            }
             if (a_.norm_f32 != nullptr)
                 ops.write(flat("norm", a_.norm_f32, std::int64_t{a_.k} * 4));
             if (a_.norm_q8_1 != nullptr)
@@ -280,13 +293,28 @@ class product_launch : product_view<Args> {
         return x;
     }
 
+    /// Elements that have a norm together: of a head that is gated, or all.
+    int head() const {
+        if constexpr (tiled) return a_.k;
+        return a_.gate.data != nullptr ? a_.gate.k : a_.k;
+    }
+    /// Norms and gates head() elements of an activation, from element `first` on.
+    void make_head(float* x, int first) const {
+        if (a_.norm_weight != nullptr) {
+            const float s = scalar::norm_scale(x, head(), a_.eps);
+            for (int i = 0; i < head(); ++i) x[i] = x[i] * s * a_.norm_weight[i];
+        }
+        const auto& by = a_.gate;
+        if (by.data == nullptr) return;
+        const float* const gate = by.data + first / head() * (by.nb1 / 4);
+        for (int i = 0; i < head(); ++i)
+            x[i] = scalar::gated(by.function, gate[i], x[i], by.alpha, by.limit);
+    }
+
     /// What a row step and a matvec behind it would read.
     std::vector<float> made(std::vector<float> x) const {
         if constexpr (!tiled) {
-            if (a_.norm_weight != nullptr) {
-                const float s = scalar::norm_scale(x.data(), a_.k, a_.eps);
-                for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] * s * a_.norm_weight[i];
-            }
+            for (int first = 0; first < a_.k; first += head()) make_head(x.data() + first, first);
             if (!numbers()) scalar::round_as_q8_1(x.data(), a_.k);
         }
         return x;

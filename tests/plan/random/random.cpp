@@ -76,6 +76,8 @@ TEST_CASE(
     CHECK(met.turned > met.graphs / 400);
     CHECK(met.routed > met.graphs / 50);
     CHECK(met.quantizes > met.graphs / 4);
+    CHECK(met.gated > met.graphs / 20);
+    CHECK(met.gated_norms > met.graphs / 240);
 }
 
 TEST_CASE("Plans that multiply few columns in tiles do, on random graphs, what the engine does",

@@ -68,6 +68,9 @@ class checker {
     /// A step that cannot be launched, with the reason; launched: it can.
     step_result before_launch(int step) const;
     step_result run_row(int step, const row_args& a);
+    /// Gives a row step its operands; what a reference of it reads of these.
+    void seed_row(const row_args& a, std::uint64_t key);
+    chain::inputs read_row(const row_args& a) const;
     step_result run_heads(int step, const heads_args& a);
     step_result run_convolution(int step, const heads_args& a);
     step_result run_recalled(int step, const heads_args& a);
@@ -115,8 +118,6 @@ class checker {
     void seed_activation(const Args& a, std::int64_t rows, std::uint64_t key);
     template <class Args>
     std::vector<double> read_f32(const Args& a, std::int64_t rows) const;
-    std::vector<double> normed(const lowered_chain& chain, const matvec_args& a,
-                               std::vector<double> rows) const;
     std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matmul_args& a, format layout) const;
     std::vector<double> read_fp8(const scaled_output& at, std::int64_t rows, std::int64_t k) const;

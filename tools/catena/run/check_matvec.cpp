@@ -210,14 +210,41 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     return result;
 }
 
+namespace {
+
+/// Does a matvec make what it multiplies, where a row step could?
+bool makes_value(const problem& p) { return makes_norm(p) || gates_inside(p.product()); }
+
+/// That row step.
+row_args as_row(const matvec_args& a, std::int64_t rows) {
+    row_args out;
+    out.x = static_cast<const float*>(a.x);
+    out.weight = a.norm_weight;
+    out.eps = a.eps;
+    out.k = a.k;
+    out.rows = out.n1 = static_cast<std::int32_t>(rows);
+    out.x_at = {a.x_bytes, 0, 0};
+    if (a.gate.data == nullptr) return out;
+    out.gate = a.gate.data;
+    out.gate_at = {a.gate.nb1, 0, 0};
+    out.function = a.gate.function;
+    out.alpha = a.gate.alpha;
+    out.limit = a.gate.limit;
+    out.k = a.gate.k;
+    out.rows = out.n1 = a.k / a.gate.k;
+    out.x_at = {4 * std::int64_t{a.gate.k}, 0, 0};
+    return out;
+}
+
+}  // namespace
+
 void checker::seed_inputs(int step, const matvec_args& a, std::int64_t rows) {
     const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
-    const bool norm = makes_norm(s.what), as_f32 = s.what.product().needs.activation == format::f32;
-    if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
-    if (norm)
-        write_values(on_, const_cast<float*>(a.norm_weight),
-                     seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
+    if (makes_value(s.what))
+        seed_row(as_row(a, rows), random_bits(key, 2));
+    else if (s.what.product().needs.activation == format::f32 && maker_of(step) < 0)
+        seed_activation(a, rows, random_bits(key, 2));
     for (int i = 0; i < a.members; ++i)
         if (const float* weight = a.member[i].begun_weight; weight != nullptr)
             write_values(
@@ -229,7 +256,8 @@ std::vector<double> checker::multiplied_by(int step, const matvec_args& a,
                                            std::int64_t rows) const {
     const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
     const planned_chain& place = plan_.chains()[static_cast<std::size_t>(s.chain)];
-    if (makes_norm(s.what)) return normed(plan_.rows().chains[place.chain], a, read_f32(a, rows));
+    if (makes_value(s.what))
+        return chain::reference(plan_.rows().chains[place.chain], read_row(as_row(a, rows))).value;
     if (s.what.product().needs.activation == format::f32) return read_f32(a, rows);
     return {};
 }
@@ -260,19 +288,6 @@ void checker::compare_norm(const matvec_args& a, const std::vector<double>& norm
     as_row.k = as_row.quant_k = a.k;
     as_row.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(a.k));
     compare_value(as_row, norm, result);
-}
-
-/// The norm that a matvec makes of these rows.
-std::vector<double> checker::normed(const lowered_chain& chain, const matvec_args& a,
-                                    std::vector<double> rows) const {
-    chain::inputs in;
-    in.k = a.k;
-    in.rows = std::ssize(rows) / a.k;
-    in.eps = static_cast<double>(a.eps);
-    in.x = std::move(rows);
-    const auto weight = read_values(on_, a.norm_weight, a.k);
-    in[operand::weight].assign(weight.begin(), weight.end());
-    return chain::reference(chain, in).value;
 }
 
 std::vector<double> checker::read_activation(const matvec_args& a, std::int64_t rows) const {

@@ -136,12 +136,15 @@ std::vector<comparison> compare_quantized(machine& on, const row_args& a, const 
 
 }  // namespace
 
-step_result checker::run_row(int step, const row_args& a) {
-    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
-    const planned_chain& place = plan_.chains()[static_cast<std::size_t>(s.chain)];
-    const lowered_chain& chain = plan_.rows().chains[place.chain];
-    const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
+void checker::seed_row(const row_args& a, std::uint64_t key) {
+    chain::inputs unread;
+    const auto key_of = [&](const float* constant) {
+        return random_bits(asked_.seed, where_.key(constant));
+    };
+    for (const row_operand& o : operands_of(a, unread, key, key_of)) o.seed(on_);
+}
 
+chain::inputs checker::read_row(const row_args& a) const {
     chain::inputs in;
     in.k = a.k;
     in.rows = a.rows;
@@ -156,13 +159,18 @@ step_result checker::run_row(int step, const row_args& a) {
     if (a.gate != nullptr)
         in.gated_by = meaning_of(plan_.rows().ops, {a.function, {a.alpha, a.limit}});
     in.own = meaning_of(plan_.rows().ops, a.own);
-    // Operands may share memory: all are written before any is read.
-    const std::vector<row_operand> all = operands_of(a, in, key, [&](const float* constant) {
-        return random_bits(asked_.seed, where_.key(constant));
-    });
-    for (const row_operand& o : all) o.seed(on_);
-    for (const row_operand& o : all) *o.to = o.values(on_);
+    const auto no_key = [](const float*) { return std::uint64_t{0}; };
+    for (const row_operand& o : operands_of(a, in, 0, no_key)) *o.to = o.values(on_);
+    return in;
+}
 
+step_result checker::run_row(int step, const row_args& a) {
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    const planned_chain& place = plan_.chains()[static_cast<std::size_t>(s.chain)];
+    const lowered_chain& chain = plan_.rows().chains[place.chain];
+
+    seed_row(a, random_bits(asked_.seed, static_cast<std::uint64_t>(step)));
+    const chain::inputs in = read_row(a);  // behind all seeds: operands may share memory
     step_result result;
     result.fault = launch(step, {});
     if (!result.fault.empty()) return result;

@@ -149,15 +149,25 @@ constexpr double found_us(const product_problem& p, const cost_constants& c) {
     return scores_us(p, c) + quads * ranked_quad_us;
 }
 
-/// Bytes that a block reads behind the wait to make one column: x, and the norm's weight, of which
-/// a thread has loaded the first values before.
+/// Bytes that a block reads behind the wait to make one column: x and its gate, or the norm's
+/// weight, of which a thread has loaded the first values before.
 constexpr double made_from_bytes(const matvec_policy& n, const product_problem& p,
                                  const cost_constants& c) {
     const auto k = static_cast<double>(p.k);
-    if (!makes_norm(p)) return 4 * k;
+    if (!makes_norm(p)) return (gates_inside(p) ? 2 : 1) * 4 * k;
     const bool early = n.placement == norm_placement::deferred && !c.on_record;
     const double loaded = early ? n.threads * 4.0 * norm_quads_ahead : 0;
     return 4 * k + (k > loaded ? 4 * (k - loaded) : 0);
+}
+
+/// The time in which a block gates its activation, quad by quad of a thread. Predicted, by about as
+/// many instructions as machine code has for a gate of four values, and for a norm in a head.
+constexpr double gated_us(const matvec_policy& n, const product_problem& p, const arch& a) {
+    if (!gates_inside(p)) return 0;
+    constexpr double gate_issues = 200, norm_issues = 60;
+    const double issues = gate_issues + (has_norm(p.needs.stages) ? norm_issues : 0);
+    const double quads = units(static_cast<double>(p.k), n.threads * 4.0);
+    return quads * (n.threads / warp_size) * issues / warp_issues / a.cycles_per_us;
 }
 
 /// The share of the columns that a block waits for before it multiplies. Warps that share rows wait
@@ -182,7 +192,7 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
     const double part = columns_waited_for(n, p, c);
     const double read =
         ids + part * has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
-    if (made || n.activation == activation_source::global) return read;
+    if (made || n.activation == activation_source::global) return read + gated_us(n, p, a);
     const double of_block = 16 * warp_size * has.warps;  // bytes that its threads ask for at once
     // The columns of slots that are added up have no gaps: they are copied as one.
     const bool as_one = combined(p) && n.product != inner_product::fma;

@@ -1,8 +1,8 @@
 // Activations that are computed in the launch of their readers (policy.placement). If only the
-// matrices of one launch read a norm, or need a quantized copy of a value of the engine's, that
-// launch can compute it, and no row step is needed. A launch of float weights that computes a norm
-// also writes it, as f32 and as q8_1, for all later readers. The table says which groups can do
-// this; the cost model or medians say whether it takes less time.
+// matrices of one launch read a norm or a gated value, or need a quantized copy of a value of the
+// engine's, that launch can compute it, and no row step is needed. A launch of float weights that
+// computes a norm also writes it, as f32 and as q8_1, for all later readers. The table says which
+// groups can do this; the cost model or medians say whether it takes less time.
 #pragma once
 
 #include "catena/plan/detail/draft/group.hpp"
@@ -18,6 +18,9 @@ namespace CATENA_NAMESPACE {
 /// writes for other readers.
 struct inside_scope {
     bool norm = false;           ///< the activation is a norm, not a value that is quantized
+    stage_set gated;             ///< the stages of an activation that is gated; empty: it is not
+    std::int32_t gate_k = 0;     ///< elements of a head that is gated
+    bool own = false;            ///< the gate has a function of the engine's own
     bool float_weights = false;  ///< float weights read the norm, and are held
     format_set weights;          ///< weights of the matvecs that make their activation
     format_set written;          ///< formats in which the launch writes the norm
@@ -28,10 +31,15 @@ struct inside_scope {
                    : r.quantized();
     }
     void make(product_problem& p) const {
-        if (norm)
-            p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight, p.needs.emits = written;
-        else
-            p.needs.activation = format::f32;
+        if (norm) {
+            p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
+            p.needs.emits = written;
+            return;
+        }
+        p.needs.activation = format::f32;
+        p.needs.stages = gated;
+        p.gate_k = gate_k;
+        p.needs.own = p.needs.own || own;
     }
 };
 
@@ -79,7 +87,7 @@ class inside_fuser : drafter {
             for (reader& r : found.readers)
                 if (r.node == o.matmul || r.node == o.up) r.dealt = false;
         if (!scope.float_weights) draft_.activations.back().layouts = {};
-        if (scope.norm)
+        if (scope.norm || !scope.gated.empty())
             draft_.activations.back().made_by = static_cast<std::int32_t>(draft_.steps.size()) - 1;
         groups_.close(*tried);
         groups_.group(f, index);  // who reads what the step writes, or the engine's f32
@@ -98,7 +106,12 @@ class inside_fuser : drafter {
             return std::any_of(m.readers.begin(), m.readers.end(), is);
         };
         inside_scope scope;
-        scope.norm = has_norm(m.stages);
+        scope.norm = has_norm(m.stages) && !gates(m.stages);
+        if (gates(m.stages) && !m.copies()) {
+            scope.gated = m.stages;
+            scope.gate_k = static_cast<std::int32_t>(shape_of(view_, m).ne[0]);
+            scope.own = is_own(m.params.function);
+        }
         scope.float_weights = scope.norm && any(multiplies);
         scope.weights = known_.norms_inside;
         if (!scope.float_weights) return scope;
@@ -116,7 +129,8 @@ class inside_fuser : drafter {
         constexpr stage_set made = stage_kind::rms_norm | stage_kind::mul_weight;
         const bool norm = m.stages == made && m.taken.size() == 2;  // without a SCALE
         const bool copied = m.copies() && &rows_of(view_, m) == &view_.at(m.activation);
-        if (!norm && !copied && !m.stages.empty()) return no(reason::no_norm_inside);
+        const bool gated = !m.copies() && gated_heads(m);
+        if (!norm && !copied && !gated && !m.stages.empty()) return no(reason::no_norm_inside);
         if (known_.asked.pick.same_bits) return no(reason::same_bits);
         if (!scope.float_weights && m.f32_needed) return no(reason::norm_shared);
         const reader* first = nullptr;
@@ -126,6 +140,7 @@ class inside_fuser : drafter {
             if (first == nullptr) first = &r;
             if (!known_.norms_inside.has(r.weight)) return no(reason::no_norm_inside);
             if (r.expert) return no(reason::norm_shared);
+            if (gated) continue;
             const std::int32_t read = norm ? m.reads[operand::x].tensor : view_.node(r.node).src[1];
             const tensor& x = view_.at(read);
             const tensor& from = copied ? view_.at(m.reads[operand::gate].tensor) : x;
@@ -139,6 +154,19 @@ class inside_fuser : drafter {
                 return no(reason::no_norm_inside);
         }
         return first != nullptr ? obstacle{} : no(reason::norm_shared);
+    }
+
+    /// Is the activation gated, head by head of x, which has no gaps?
+    bool gated_heads(const match& m) const {
+        constexpr stage_set of_norm =
+            stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::gate;
+        const bool norm = m.stages == of_norm;
+        if (!norm && m.stages != stage_set::of(stage_kind::glu)) return false;
+        const row_operand& x = m.reads[operand::x];
+        const row_shape shape = shape_of(view_, m);
+        const bool in_rows = shape.recut || shape.ne[1] == 1 || x.at.nb1 == 4 * shape.ne[0];
+        return x.tensor != no_tensor && m.params.norm_scale == 1 && in_rows &&
+               shape.ne[2] * shape.ne[3] == 1 && problem_of(view_, m, m.layouts()).alignment == 16;
     }
 
     /// Tries a step of the readers in scope of an activation. What it has no room for stays in

@@ -29,7 +29,7 @@ inline std::uint64_t hash(const row_problem& p) {
 inline std::uint64_t hash(const product_problem& p) {
     hasher h;
     h << (p.needs.emits.bits ^ p.needs.weights.bits);
-    h << detail::as_word(p.k, p.columns)
+    h << detail::as_word(p.k, p.columns + p.gate_k)
       << detail::as_word(p.needs.stages.bits, (p.ends_norm ? 1 << 16 : 0) |
                                                   (p.begins_norm ? 1 << 17 : 0) | p.alignment << 8 |
                                                   static_cast<int>(p.needs.activation));

@@ -27,6 +27,7 @@ struct stored_group {
     const void* x = nullptr;  ///< activation; null: it lies in the workspace
     std::int64_t x_bytes = 0;
     const float* norm_weight = nullptr;  ///< null: the launch makes no norm
+    activation_gate gate;
     float* norm_f32 = nullptr;
     float eps = 0;
     const std::int32_t* ids = nullptr;

@@ -110,6 +110,7 @@ class argument_reader {
     void read(matvec_args& a) const {
         read_group(a);
         a.norm_weight = head().norm_weight;
+        a.gate = head().gate;
         a.norm_f32 = head().norm_f32;
         if (makes_norm(step_.what)) a.norm_q8_1 = activation(step_.chain, format::q8_1);
         a.eps = head().eps;

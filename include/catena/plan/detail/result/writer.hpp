@@ -243,6 +243,25 @@ class plan_writer {
         out_.args.push_back(args);
     }
 
+    /// What a launch makes its activation of: a norm, or a gated value as a row step would.
+    void store_made(stored_group& h, const product_problem& asked, const match& m,
+                    addresses& address) const {
+        if (makes_norm(asked)) {
+            const row_operand& x = m.reads[operand::x];
+            h.x = address.of(x.tensor);
+            h.x_bytes = x.at.nb1;
+            h.norm_weight = address.floats(m.reads[operand::weight].tensor);
+            if (asked.needs.emits.has(format::f32)) h.norm_f32 = address.floats(m.activation);
+            h.eps = m.params.eps;
+        }
+        if (!gates_inside(asked)) return;
+        const row_args row = row_arguments(view_, m, address);
+        h.x = row.x;
+        h.norm_weight = row.weight;
+        h.eps = row.eps;
+        h.gate = {row.gate, row.gate_at.nb1, row.k, row.function, row.alpha, row.limit};
+    }
+
     void store_group(stored_group& h, const step& s, std::int32_t accepted,
                      addresses& address) const {
         const drafted_output* outputs = draft_.outputs.data() + draft_.first_output[at(accepted)];
@@ -259,14 +278,7 @@ class plan_writer {
             h.x = address.of(copies ? m.reads[operand::gate].tensor : first.src[1]);
             h.x_bytes = view_.at(first.src[1]).nb[1];
         }
-        if (makes_norm(asked)) {
-            const row_operand& x = m.reads[operand::x];
-            h.x = address.of(x.tensor);
-            h.x_bytes = x.at.nb1;
-            h.norm_weight = address.floats(m.reads[operand::weight].tensor);
-            if (asked.needs.emits.has(format::f32)) h.norm_f32 = address.floats(m.activation);
-            h.eps = m.params.eps;
-        }
+        store_made(h, asked, m, address);
         if (asked.ends_norm) h.eps = m.params.eps;
         if (asked.expert) {
             const tensor& x = view_.at(first.src[1]);

@@ -86,6 +86,7 @@ class group_launch : public epilogue_launch {
         }
         if (!has_norm(c.stages)) return x_of(c, a, rows);
         value v = f32_rows(a, rows);
+        if (a.gate.data != nullptr) return gated_heads(c, a, v);
         if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is
         early.push_back({rows_at(a.norm_weight, a.k, 1, 0), "the norm's weight", false});
         v = times(normed(term::rms_norm, v, a.eps, a.k),
@@ -96,6 +97,22 @@ class group_launch : public epilogue_launch {
         const bool wanted = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
         if (wanted && c.emits.empty()) fail("is not written by its row", 0, "the norm");
         return v;
+    }
+
+    /// One activation row, gated: or a norm of each of its heads.
+    value gated_heads(const product_computation& c, const matvec_args& a, value v) {
+        const activation_gate& by = a.gate;
+        const std::int64_t heads = quotient(std::int64_t{a.k}, std::int64_t{by.k});
+        if (a.norm_weight != nullptr) {
+            const char* const name = "the norm's weight";
+            early.push_back({rows_at(a.norm_weight, by.k, 1, 0), name, false});
+            v = times(normed(term::rms_norm, v, a.eps, by.k),
+                      of_rows(vector(a.norm_weight, by.k, 16, name), by.k, heads));
+        }
+        if (is_own(by.function) && !c.own) fail("is nothing that its row can do", 0, "an own op");
+        const value gate =
+            read_at(aligned_rows(by.data, 16, "the gate", by.k, heads, by.nb1), "the gate");
+        return gated(by.function, gate, v, by.alpha, by.limit);
     }
 
     template <class Args>

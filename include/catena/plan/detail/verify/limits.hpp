@@ -314,6 +314,18 @@ inline void limit_heads(launch_rules& rules, const matvec_args& a, const matvec_
     }
 }
 
+/// The gate of an activation.
+inline void limit_gate(launch_rules& rules, const matvec_args& a, const matvec_policy& p) {
+    const std::int64_t head = a.gate.k;
+    rules.must(gates(p) && a.columns == 1, "is nothing that its row does", a.columns,
+               "the gate of its activation");
+    rules.must(head > 0 && a.k % head == 0, "does not divide its rows", head,
+               "a head that is gated");
+    rules.multiple(head, 4, "elements of a head that is gated");
+    rules.must(a.norm_weight == nullptr || norms_in_warp(head), "is nothing that its row does",
+               head, "the norm of a head");
+}
+
 inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     const matvec_policy& p = r.policy.matvec();
     launch_rules rules(s);
@@ -340,6 +352,7 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     if (rules.broken) return rules.broken;
     rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
                "is written for several columns", a.columns, "the norm");
+    if (a.gate.data != nullptr) limit_gate(rules, a, p);
     rules.must(a.begun_squares == nullptr || (ends_norms(p) && !experts),
                "is nothing that its row ends", 0, "the norm");
     bool meet = false;
