@@ -52,6 +52,29 @@ TEST_CASE("a norm of two launches moves squares, and its weight where it begins"
     CHECK(bytes_of(begins) - bytes_of(plain) == 3 * 96 / 32 * 4 + 4 * 96);
 }
 
+TEST_CASE("a launch that gates its activation reads both sides, and takes longer for a norm",
+          "[norms]") {
+    const auto inside = [](std::int32_t gate_k, stage_set stages) {
+        product_problem p = matvec_problem(512, {{format::q4_K, 64}});
+        p.needs.activation = format::f32;
+        p.needs.stages = stages;
+        p.gate_k = gate_k;
+        return p;
+    };
+    const product_problem plain = inside(0, {}), gated = inside(64, stage_set::of(stage_kind::glu)),
+                          of_heads = inside(64, stage_kind::rms_norm | stage_kind::gate);
+    CHECK(bytes_of(gated) - bytes_of(plain) == 4 * 512);
+    CHECK(bytes_of(of_heads) == bytes_of(gated));
+    CHECK_FALSE(makes_norm(of_heads));
+    CHECK(detail::made_from_bytes(deferred, gated, {}) == 8 * 512);
+    const auto us = [](const product_problem& p) {
+        return detail::gated_us(deferred, p, toy_arch);
+    };
+    CHECK(us(plain) == 0);
+    CHECK(us(gated) > 0);
+    CHECK(us(of_heads) > us(gated));
+}
+
 TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks for", "[norms]") {
     const product_problem p = with_norm(matvec_problem(512, {{format::q4_K, 4096}}));
     matvec_policy two = deferred;
@@ -89,6 +112,22 @@ TEST_CASE("a launch that makes its norm has rows for every SM, and no block more
     CHECK(band({of(14), of(6)}) == 6);
     CHECK(band({of(14), of(14), of(2)}) == 14);  // with eight rows they would be five blocks
     CHECK(band_rows(normed(deferred), matvec_problem(512, {of(20)}), toy_arch, 1) == 8);
+}
+
+TEST_CASE("a launch that quantizes its column has whole turns, the last one for every SM",
+          "[norms]") {
+    const auto band = [](std::int32_t rows, std::int32_t gate_k = 0) {
+        product_problem p = matvec_problem(512, {{format::q4_K, rows}});
+        p.needs.activation = format::f32;
+        p.gate_k = gate_k;
+        return band_rows(normed(deferred), p, toy_arch, 1);
+    };
+    REQUIRE(toy_arch.sms == 4);
+    CHECK(band(6) == 4);  // two warps take four rows in turn
+    CHECK(band(16) == 4);
+    CHECK(band(20) == 6);
+    CHECK(band(20, 64) == 6);
+    CHECK(band(28) == 8);
 }
 
 TEST_CASE("what a thread has loaded of a norm's weight is not read behind the wait", "[norms]") {

@@ -29,14 +29,14 @@ constexpr bool results_meet(const product_problem& p) {
     return combined(p) || p.needs.epilogue.has(epilogue_part::quantize);
 }
 
-/// What the weight rows of a band are a multiple of, and how many they are at most.
+/// What the weight rows of a band are a multiple of, and how many they are at least and at most.
 struct band_limits {
-    std::int64_t unit = 1, most = 1 << 30;
+    std::int64_t unit = 1, least = 1, most = 1 << 30;
 };
 
-/// Does each block make the norm that its warps multiply, so that an SM gets one block?
-constexpr bool makes_norm_first(const matvec_policy& n, const product_problem& p) {
-    return makes_norm(p) && n.placement == norm_placement::deferred;
+/// Does each block make what its warps multiply, so that an SM gets one block?
+constexpr bool makes_columns_first(const matvec_policy& n, const product_problem& p) {
+    return n.placement == norm_placement::deferred && (makes_norm(p) || quantizes_inside(p.needs));
 }
 
 /// Results of a column or slot that may meet in a block's shared memory: half of the most where
@@ -50,17 +50,18 @@ constexpr std::int64_t results_that_meet(const row& r, const product_problem& p,
     return blocks(max_finished_rows) < blocks(half) ? half : max_finished_rows;
 }
 
-/// Every warp of a block has rows, but where an SM has one block, which adds up slots or makes a
-/// norm: there a band may have fewer, so that no SM is idle. Results that are quantized come in
-/// whole blocks. These and those that are added up fit where they meet.
+/// A band is whole turns of a block's warps. But an SM has one block where that adds up slots or
+/// makes its columns: there the last turn may be short, so that no SM is idle, and the only turn,
+/// too, unless columns are made without a norm. Results that are quantized come in whole blocks.
+/// These and those that are added up fit where they meet.
 constexpr band_limits band_limits_of(const row& r, const product_problem& p, const arch& a) {
     const matvec_policy& n = r.policy.matvec();
     band_limits out;
-    const bool alone = combined(p) || makes_norm_first(n, p);
-    const int teams = alone ? 1 : warp_teams(n, n.threads / warp_size);
-    if (teams * n.rows > 0) out.unit = std::int64_t{teams} * n.rows;
-    if (n.turns)
-        out.most = std::int64_t{most_groups(n)} * n.rows * warp_teams(n, n.threads / warp_size);
+    const std::int64_t turn = std::int64_t{n.rows} * warp_teams(n, n.threads / warp_size);
+    const bool alone = combined(p) || makes_columns_first(n, p);
+    if (turn > 0) out.unit = alone ? n.rows : turn;
+    if (turn > 0) out.least = combined(p) || makes_norm(p) ? out.unit : turn;
+    if (n.turns) out.most = most_groups(n) * turn;
     if (!results_meet(p)) return out;
     const std::int64_t results = results_that_meet(r, p, a);
     const int block = info(format::q8_1).block_elements;
@@ -271,11 +272,11 @@ constexpr std::int64_t filling_rows(const row& r, const product_problem& p, cons
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
     const std::int64_t blocks = std::int64_t{a.sms} * of_sm;
     std::int64_t band = round_up(quotient(rows + blocks - 1, blocks), limits.unit);
-    if (band < limits.unit) band = limits.unit;
+    if (const std::int64_t least = round_up(limits.least, limits.unit); band < least) band = least;
     // A block more than there are SMs would begin when all others end, and there may be more bands
     // than rows fill, since the last one of a matrix may be short.
     const auto exceeds = [&] { return blocks_of(r, p, static_cast<std::int32_t>(band)) > blocks; };
-    if (makes_norm_first(r.policy.matvec(), p))
+    if (makes_columns_first(r.policy.matvec(), p))
         while (band + limits.unit <= limits.most && band < rows && exceeds()) band += limits.unit;
     return band;
 }
