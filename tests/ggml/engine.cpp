@@ -231,6 +231,9 @@ class engine {
                 out_.recalled_nodes += s.node_count;
             }
             out_.norms_inside += matmuls && catena::has_norm(s.what.product().needs.stages);
+            const bool gates = matmuls && catena::gates_inside(s.what.product());
+            out_.gates_inside += gates;
+            out_.gated_norms += gates && catena::has_norm(s.what.product().needs.stages);
             const catena::epilogue_set parts =
                 matmuls ? s.what.product().needs.epilogue : catena::epilogue_set{};
             out_.two_sums += parts.has(catena::epilogue_part::bias) &&

@@ -34,6 +34,8 @@ struct outcome {
     int matmuls = 0;       ///< quantized matmuls that steps took over
     int launches = 0;      ///< of steps that compute quantized matmuls
     int norms_inside = 0;  ///< of those: launches that make their norm
+    int gates_inside = 0;  ///< of those: launches that gate their activation
+    int gated_norms = 0;   ///< of those: launches that norm its heads before
     int two_sums = 0;   ///< of those: launches that add two values to a result, one after the other
     int row_steps = 0;  ///< steps of the row skeleton
     int convolutions = 0;    ///< of those: steps that convolve

@@ -225,6 +225,31 @@ TEST_CASE("what a step may read late is kept alive until then", "[optimize]") {
     CHECK(o.peak_after >= o.peak_before);
 }
 
+TEST_CASE("what is gated is kept alive until the matrices that read it", "[optimize]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {128, 4})});
+    const id gate = g.other({g.input(format::f32, {128, 4})});
+    const id norm = g.scaled_norm(x);
+    const id value = g.reshape(g.mul(norm, g.unary(gate, sub_op::silu)), {512});
+    const id product = g.matmul(format::q4_K, 64, value);
+    const auto kept = [&](id t) {
+        const ordering o = optimize(g.view());
+        return std::any_of(o.keep.begin(), o.keep.end(), [&](const keep_alive& k) {
+            return k.tensor == t && k.until == g.position(product);
+        });
+    };
+    SECTION("the gate, and the input of a norm") {
+        CHECK(kept(gate));
+        CHECK(kept(x));
+        CHECK(kept(norm));
+    }
+    SECTION("not if others read the value") {
+        g.other({value});
+        CHECK_FALSE(kept(gate));
+        CHECK_FALSE(kept(x));
+    }
+}
+
 TEST_CASE("a malformed view has no order, and says why", "[optimize]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512})});

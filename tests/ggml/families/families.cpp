@@ -121,6 +121,24 @@ TEST_CASE("Every value of a family's graph is ggml's where launches make their n
         }
 }
 
+TEST_CASE("What attention makes, or a norm of it, is gated in the launch that multiplies it",
+          "[ggml][families]") {
+    for (const auto& [s, normed] :
+         {std::pair{subject{"gated attention", gated_attention}, false},
+          {subject{"linear attention of one user", linear_attention_of_one_user}, true}}) {
+        CAPTURE(s.name);
+        weight_store w(1, GGML_TYPE_Q4_K);
+        mode how;
+        how.options.verify = how.dear_launches = how.optimize = true;
+        const outcome seen = run_and_judge(w, s, 1, how);
+        CHECK(seen.gates_inside >= 2);  // one in each layer
+        how.dear_launches = false;
+        const outcome apart = run_and_judge(w, s, 4, how);
+        CHECK(apart.gates_inside == 0);
+        CHECK(seen.gated_norms == (normed ? seen.gates_inside : 0));
+    }
+}
+
 TEST_CASE("One launch convolves the tokens of all users, whichever states they read",
           "[ggml][families]") {
     constexpr subject users = {"linear attention of four users", linear_attention_of_users};

@@ -285,6 +285,28 @@ void keep_delta_rules(const graph_index& g, const Keep& keep) {
     }
 }
 
+/// The last matmul that reads a gated value: till then its launch may read the gate, and what is
+/// gated, or the input of a norm of that. keep(tensor, last)
+template <class Keep>
+void keep_gated(const graph_index& g, const Keep& keep) {
+    const auto matmul = [&g](const use& u) { return is_matmul(g.kind(u.node)) && u.slot == 1; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const array_view<use> readers = g.readers(g.view.nodes[i]);
+        if (g.kind(i) != op::mul || readers.size() == 0 ||
+            !std::all_of(readers.begin(), readers.end(), matmul))
+            continue;
+        const gated v = gathered_at(g, i);
+        if (v.why.found() || v.product()) continue;
+        const std::int32_t last = g.live_until(g.view.nodes[i]);
+        for (const std::int32_t t : {v.gate.tensor, v.x.tensor}) keep(t, last);
+        const std::int32_t weighted = g.position(value_behind(g.view, v.x.tensor));
+        const std::int32_t normed =
+            weighted >= 0 && g.kind(weighted) == op::mul ? g.view.node(weighted).src[0] : no_tensor;
+        const std::int32_t norm = normed != no_tensor ? g.position(normed) : -1;
+        if (norm >= 0 && g.kind(norm) == op::rms_norm) keep(g.view.node(norm).src[0], last);
+    }
+}
+
 /// The last node of what the first experts make behind a routing: of the matrices that read one
 /// activation, and of what one node alone makes of their results.
 inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
@@ -337,6 +359,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     keep_convolutions(g, keep);
     keep_delta_rules(g, keep);
     keep_logits(g, keep);
+    keep_gated(g, keep);
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
