@@ -371,7 +371,7 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
 /// Heads of all lengths that are normed, and of others that are not, with gaps or without.
 void gate_heads(matvec_case& c, std::size_t number) {
     constexpr int normed[] = {32, 64, 128};
-    gate_shape by{.k = c.norm            ? normed[number % 3]
+    gate_shape by{.k = c.norm            ? normed[number / 3 % 3]
                        : number % 2 == 0 ? c.k
                                          : c.k / 2,
                   .gap = number % 4 == 0 ? 0 : 8,
