@@ -2,6 +2,8 @@
 #include "cases.hpp"
 #include "random/tables.hpp"
 
+#include "catena/pick/measured.hpp"
+
 using namespace catena;
 using namespace catena_test;
 
@@ -137,6 +139,40 @@ TEST_CASE("a gated value that a launch of matrices cannot make has a step of its
         c.g.other({c.g[c.g.nodes.back()].src[1]});
     }
     CHECK(gates_in_step_of_its_own(c.planned(asked)));
+}
+
+TEST_CASE("medians decide who gates if all three launches have one", "[gated]") {
+    gated_case c;
+    c.multiply(c.normed(64), c.g.reshape(c.gate, {64, 8}));
+    options same_bits;
+    same_bits.pick.same_bits = true;
+    const plan inside = c.planned(), apart = c.planned(same_bits);
+    REQUIRE(inside.steps().size() == 1);
+    REQUIRE(apart.steps().size() == 2);
+    const auto planned_with = [&](float us) {
+        std::vector<measurement> medians;
+        const auto add = [&medians](const step& s, float median) {
+            medians.push_back({problem_key(s.what), s.row, median, 0});
+        };
+        add(apart.steps()[0], 3), add(apart.steps()[1], 4), add(inside.steps()[0], us);
+        std::sort(medians.begin(), medians.end(),
+                  [](const auto& a, const auto& b) { return a.problem < b.problem; });
+        table rows = norm_inside_table();
+        rows.measured = medians.data();
+        rows.measured_count = static_cast<int>(medians.size());
+        return checked_plan(c.g, rows);
+    };
+    CHECK(steps_of(planned_with(6.5f)) == steps_of(inside));
+    const plan slower = planned_with(7.5f);
+    CHECK(apart_because(slower) == reason::norm_slower);
+    CHECK(slower.chains()[0].norm_apart.have == 7500);
+}
+
+TEST_CASE("a result may lie where a gated value would that nobody writes", "[gated]") {
+    gated_case c;
+    const id value = c.g.mul(c.x, c.g.unary(c.gate, sub_op::silu));
+    c.g.share(c.g.matmul(format::q4_K, 512, value), value);
+    CHECK(steps_of(c.planned()) == "4: 2 3 4");
 }
 
 TEST_CASE("a gate whose place somebody takes has been read by a step of its own", "[gated]") {

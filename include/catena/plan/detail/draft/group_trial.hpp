@@ -233,7 +233,7 @@ class group_trial : drafter {
             if (is_matmul(t.kind)) {
                 const product_problem& what = tried.step().what.product();
                 const bool lies = what.needs.activation == format::f32 && !makes_norm(what) &&
-                                  !reads_what_is_copied(tried);
+                                  !gates_inside(what) && !reads_what_is_copied(tried);
                 c.internal =
                     lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
             } else {

@@ -149,6 +149,7 @@ class weigher {
         product_problem group = inside;
         group.needs.stages = {};
         group.needs.emits = {};
+        group.gate_k = 0;
         group.needs.activation = float_weights ? format::f32 : format::q8_1;
         const picked behind = rows_.pick(group);
         row_problem made = problem_of(view_, m, m.layouts());

@@ -273,7 +273,7 @@ class plan_writer {
         h.x_rows = h.columns;
         h.bands = bands_of(asked, s.band_rows);
         h.x_bytes = asked.needs.activation == format::fp8_group ? asked.k : q8_1_row_bytes(asked.k);
-        if (asked.needs.activation == format::f32) {
+        if (asked.needs.activation == format::f32 && !gates_inside(asked)) {
             const bool copies = m.copies() && out_.nodes[at(m.node)].step == &s - out_.steps.data();
             h.x = address.of(copies ? m.reads[operand::gate].tensor : first.src[1]);
             h.x_bytes = view_.at(first.src[1]).nb[1];
