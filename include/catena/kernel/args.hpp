@@ -244,8 +244,9 @@ struct activation_gate {
 /// that multiplies it. What is begun is y * weight as q8_1, and the sum of the squares of each 32
 /// elements of y. Both launches are dense, and warps share rows in them (policy.slices).
 ///
-/// A block that makes its activation (policy.placement) may gate it, head by head: the activation
-/// is f(gate) * x, or f(gate) * rms_norm(x) * norm_weight with a norm for each head.
+/// A block that quantizes an activation of one column itself (norm_placement::deferred, without
+/// heads) may gate it, head by head: the activation is f(gate) * x, or f(gate) * rms_norm(x) *
+/// norm_weight with a norm for each head.
 ///
 /// Combined launches (policy.columns is 1, all members have ids) have a column for each token. The
 /// results of its slots, past f, are multiplied with their weights and added up in the order of the

@@ -52,8 +52,8 @@ constexpr std::int64_t results_that_meet(const row& r, const product_problem& p,
 
 /// A band is whole turns of a block's warps. But an SM has one block where that adds up slots or
 /// makes its columns: there the last turn may be short, so that no SM is idle, and the only turn,
-/// too, unless columns are made without a norm. Results that are quantized come in whole blocks.
-/// These and those that are added up fit where they meet.
+/// too, unless columns are made without a norm of all of x. Results that are quantized come in
+/// whole blocks. These and those that are added up fit where they meet.
 constexpr band_limits band_limits_of(const row& r, const product_problem& p, const arch& a) {
     const matvec_policy& n = r.policy.matvec();
     band_limits out;

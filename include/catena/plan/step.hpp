@@ -42,7 +42,8 @@ struct chain_place {
     std::int32_t activation = no_tensor;  ///< the tensor whose readers are served
     std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
                                 ///< quantizes it, or the readers' own step, which makes the norm
-                                ///< too; -1: float weights read the value of the engine
+                                ///< or the gated value, too; -1: float weights read the engine's
+                                ///< value
     bool begun = false;         ///< it is a norm that made_by begins and its readers end
     bool f32_written = false;   ///< the activation is written: others read it, or may
     bool sum_written = false;   ///< the sum is written: others read it, or may

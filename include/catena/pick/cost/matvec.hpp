@@ -161,7 +161,7 @@ constexpr double made_from_bytes(const matvec_policy& n, const product_problem& 
 }
 
 /// The time in which a block gates its activation, quad by quad of a thread. Predicted, by about as
-/// many instructions as machine code has for a gate of four values, and for a norm in a head.
+/// many instructions as a warp runs for a gate of four values, and for a norm in a head.
 constexpr double gated_us(const matvec_policy& n, const product_problem& p, const arch& a) {
     if (!gates_inside(p)) return 0;
     constexpr double gate_issues = 200, norm_issues = 60;
