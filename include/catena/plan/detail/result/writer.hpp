@@ -257,6 +257,7 @@ class plan_writer {
         if (!gates_inside(asked)) return;
         const row_args row = row_arguments(view_, m, address);
         h.x = row.x;
+        h.x_bytes = std::int64_t{4} * h.k;
         h.norm_weight = row.weight;
         h.eps = row.eps;
         h.gate = {row.gate, row.gate_at.nb1, row.k, row.function, row.alpha, row.limit};
