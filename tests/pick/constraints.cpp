@@ -296,6 +296,7 @@ TEST_CASE("a matvec gates one column, and norms heads that neighboring lanes hav
         CHECK(judge(gates, gated(head, normed)).why == (in_warp ? limit::none : limit::gated_head));
     }
     CHECK(judge(gates, gated(512, alone)).why == limit::gated_head);  // ends within the row
+    CHECK(judge(gates, gated(6, alone)).why == limit::gated_head);    // ends within a quad
     CHECK(judge(gates, gated(64, alone, 2)).why == limit::columns);
     row other = gates;
     other.policy.matvec().placement = norm_placement::passing;

@@ -3,6 +3,7 @@
 #include "random/tables.hpp"
 
 #include "catena/pick/measured.hpp"
+#include "catena/plan/explain.hpp"
 
 using namespace catena;
 using namespace catena_test;
@@ -55,8 +56,11 @@ TEST_CASE("a gated value is made by the launch that alone reads it", "[gated]") 
     CHECK(p.workspace_bytes() == 0);
     CHECK(gates_inside(p.steps()[0].what.product()));
     CHECK_FALSE(makes_norm(p.steps()[0].what));
+    CHECK(p.explain().chains[0].inside);
+    CHECK_FALSE(p.explain().chains[0].from_epilogue);
     const matvec_args a = p.args(0, nullptr).matvec;
     CHECK(a.x == c.g[c.x].data);
+    CHECK(a.x_bytes == 2048);
     CHECK(a.norm_weight == nullptr);
     CHECK(a.gate.data == c.g[c.gate].data);
     CHECK(a.gate.k == 512);

@@ -127,7 +127,8 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
     if ((p.ends_norm || p.begins_norm) && !ends_norms(n)) return no(limit::norm_of_two);
     if (gates_inside(p)) {
         const bool normed = has_norm(p.needs.stages);
-        if (!gates(n) || p.k % p.gate_k != 0 || (normed && !norms_in_warp(p.gate_k)))
+        const bool in_quads = p.gate_k % 4 == 0;  // a thread gates four neighbors of one head
+        if (!gates(n) || !in_quads || p.k % p.gate_k != 0 || (normed && !norms_in_warp(p.gate_k)))
             return no(limit::gated_head, p.gate_k);
     }
     const std::int64_t columns = tokens_of(p);

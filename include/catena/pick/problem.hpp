@@ -219,8 +219,11 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     std::int64_t bytes = tokens_of(p) * activation_row_bytes(x, p.k);
     if (p.ends_norm) bytes += tokens_of(p) * (begun_row_bytes(p.k) - q8_1_row_bytes(p.k));
-    if (makes_norm(p)) bytes += 4 * p.k;    // its weight
-    if (gates_inside(p)) bytes += 4 * p.k;  // the gate
+    if (makes_norm(p)) bytes += 4 * p.k;  // its weight
+    if (gates_inside(p)) {
+        bytes += 4 * p.k;  // the gate
+        if (has_norm(p.needs.stages)) bytes += 4 * p.gate_k;
+    }
     for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
     if (combined(p)) bytes += 4 * p.columns;
     if (routes(p)) bytes += 4 * (2 * std::int64_t{p.member[0].experts} + p.columns);

@@ -24,8 +24,9 @@ struct explained_chain : chain_place {
                              ///< does, or there is no norm
 
     /// Quantized by a step that does nothing else.
-    bool standalone() const { return stages.empty() && !from_epilogue; }
-    bool from_epilogue = false;  ///< the step that makes it is another activation's group
+    bool standalone() const { return stages.empty() && !inside && !from_epilogue; }
+    bool inside = false;         ///< the group that reads it makes it
+    bool from_epilogue = false;  ///< another activation's group makes it
 };
 
 /// One launch of Catena. Bytes are those of its operands, each once; times are microseconds.
