@@ -3,26 +3,21 @@
 // found.
 #include "run/check.hpp"
 
-#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/plan/step.hpp"
 
-#include "catena_test/catch.hpp"
-#include "catena_test/graph_builder.hpp"
+#include "run_parts.hpp"
 #include "tables.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 using namespace catena;
 using namespace catena::tool;
-using catena_test::graph_builder;
-using catena_test::id;
+using namespace catena_test;
 
 namespace {
 
@@ -37,28 +32,10 @@ json::graph begun_layer(std::int64_t columns, std::int64_t rows = 512) {
     const id gated = b.glu(b.matmul(format::q4_K, 256, norm), b.matmul(format::q4_K, 256, norm));
     b.other({b.add(b.matmul(format::q4_K, 256, norm), b.weight(format::f32, {256}))});
     b.other({b.matmul(format::q4_K, rows, gated), sum});
-    b.view();  // counts the uses
-    json::graph g;
-    g.file = g.model = "begun";
-    g.tensors = b.tensors;
-    g.nodes = b.nodes;
-    for (tensor& t : g.tensors) t.data = nullptr;
-    return g;
+    return as_file(b, "begun");
 }
 
-using damage = std::function<void(matvec_args&)>;
-damage before_launch, behind_launch;
-
-status launch_with_damage(const void* kernel, const launch_config& c, const void* args,
-                          std::size_t bytes, void* stream) noexcept {
-    if (bytes != sizeof(matvec_args)) return launch_host(kernel, c, args, bytes, stream);
-    matvec_args a;
-    std::memcpy(&a, args, sizeof a);
-    if (before_launch) before_launch(a);
-    const status s = launch_host(kernel, c, &a, bytes, stream);
-    if (behind_launch) behind_launch(a);
-    return s;
-}
+using damage = change<matvec_args>;
 
 /// What the steps of a plan that begins a norm are found to be.
 struct begun_outcome {
@@ -89,9 +66,8 @@ begun_outcome run_begun(const json::graph& g, const damage& before = {}, const d
                         const check_options& asked = {}) {
     const auto on = host_machine(1);
     const placement where{g, *on};
-    table t = on->equip(table_for("sm_90"));
-    before_launch = before, behind_launch = behind;
-    t.launch = launch_with_damage;
+    const table t =
+        changed_launch<matvec_args>::table(on->equip(table_for("sm_90")), before, behind);
     const plan p = planner{t}.plan(where.view());
     REQUIRE(p.state().ok());
     checker check{p, where, *on, asked};

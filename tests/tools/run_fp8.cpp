@@ -2,21 +2,20 @@
 // whatever their scales belong to.
 #include "run/check.hpp"
 
-#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/plan/step.hpp"
 
-#include "catena_test/catch.hpp"
+#include "run_parts.hpp"
 #include "small_graph.hpp"
 #include "tables.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <cstring>
 #include <vector>
 
 using namespace catena;
 using namespace catena::tool;
+using namespace catena_test;
 
 namespace {
 
@@ -41,21 +40,10 @@ json::graph small_fp8(std::int64_t across, std::int64_t down, std::int64_t colum
     return json::parse(text.dump(), "fp8.json");
 }
 
-/// Runs the kernels, of a group without the scales of its weights.
-status launch_unscaled(const void* kernel, const launch_config& c, const void* args,
-                       std::size_t bytes, void* stream) noexcept {
-    if (bytes != sizeof(matmul_args)) return launch_host(kernel, c, args, bytes, stream);
-    matmul_args a;
-    std::memcpy(&a, args, sizeof a);
-    a.member[0].weight_scale = nullptr;
-    return launch_host(kernel, c, &a, sizeof a, stream);
-}
-
-std::vector<step_result> results_of(const json::graph& g, launch_fn launch = nullptr) {
+std::vector<step_result> results_of(const json::graph& g, const change<matmul_args>& before = {}) {
     const auto on = host_machine(1);
     const tool::placement where{g, *on};
-    table t = on->equip(table_for("sm_90"));
-    if (launch != nullptr) t.launch = launch;
+    const table t = changed_launch<matmul_args>::table(on->equip(table_for("sm_90")), before);
     const plan p = planner{t}.plan(where.view());
     REQUIRE(p.state().ok());
     checker check{p, where, *on, {}};
@@ -84,7 +72,8 @@ TEST_CASE("every step of a graph with fp8 weights agrees with the reference", "[
 }
 
 TEST_CASE("a matmul of fp8 that does not scale is found", "[run]") {
-    const auto all = results_of(small_fp8(1, 64, 9), launch_unscaled);
+    const auto all =
+        results_of(small_fp8(1, 64, 9), [](matmul_args& a) { a.member[0].weight_scale = nullptr; });
     CHECK(all[1].fault == "");
     CHECK_FALSE(all[1].ok());
 }

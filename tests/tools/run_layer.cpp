@@ -4,40 +4,23 @@
 #include "optimized.hpp"
 #include "run/check.hpp"
 
-#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/plan/step.hpp"
 
-#include "catena_test/catch.hpp"
-#include "catena_test/graph_builder.hpp"
 #include "catena_test/problems.hpp"
+#include "run_parts.hpp"
 #include "tables.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
 using namespace catena;
 using namespace catena::tool;
-using catena_test::epilogue_of;
-using catena_test::graph_builder;
-using catena_test::id;
+using namespace catena_test;
 
 namespace {
-
-json::graph as_file(graph_builder& b, const char* name) {
-    const graph_view view = b.view();
-    json::graph g;
-    g.file = g.model = name;
-    g.tensors = b.tensors;
-    g.nodes = b.nodes;
-    for (tensor& t : g.tensors) t.data = nullptr;
-    REQUIRE(view.size() == static_cast<int>(g.nodes.size()));
-    return g;
-}
 
 /// A feed-forward layer of two columns: gate and up with a bias each, down with a scale and the
 /// residual, a head behind the next norm; a matmul of a value that is gated by a SIGMOID.
@@ -83,18 +66,7 @@ json::graph experts(bool summed = false) {
     return as_file(b, "experts");
 }
 
-using damage = std::function<void(matvec_args&)>;
-damage done_to_results;
-
-status launch_and_damage(const void* kernel, const launch_config& c, const void* args,
-                         std::size_t bytes, void* stream) noexcept {
-    const status s = launch_host(kernel, c, args, bytes, stream);
-    if (bytes != sizeof(matvec_args)) return s;
-    matvec_args a;
-    std::memcpy(&a, args, sizeof a);
-    done_to_results(a);
-    return s;
-}
+using damage = change<matvec_args>;
 
 struct outcome {
     std::vector<step_result> results;
@@ -109,14 +81,11 @@ struct outcome {
     }
 };
 
-outcome run_all(const json::graph& g, const char* arch = "sm_90", const damage& by = {}) {
+outcome run_all(const json::graph& g, const char* arch = "sm_90", const damage& behind = {}) {
     const auto on = host_machine(1);
     const placement where{g, *on};
     table t = on->equip(table_for(arch));
-    if (by) {
-        done_to_results = by;
-        t.launch = launch_and_damage;
-    }
+    if (behind) t = changed_launch<matvec_args>::table(t, {}, behind);
     const plan p = planner{t}.plan(where.view());
     REQUIRE(p.state().ok());
     CHECK(p.counters().served == p.counters().matmuls);

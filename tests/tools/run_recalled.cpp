@@ -2,24 +2,19 @@
 // it reads or writes is found.
 #include "run/check.hpp"
 
-#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/plan/step.hpp"
 
-#include "catena_test/catch.hpp"
-#include "catena_test/graph_builder.hpp"
+#include "run_parts.hpp"
 #include "tables.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <string>
 
 using namespace catena;
 using namespace catena::tool;
-using catena_test::graph_builder;
-using catena_test::id;
+using namespace catena_test;
 
 namespace {
 
@@ -53,38 +48,17 @@ json::graph recalling_layer(std::int64_t tokens, bool by_value) {
     b.rename(kept, all);
     b.share(kept, to);
     b.other({b.view(net, {head_k, value_heads, tokens})});
-    b.view();  // counts the uses
-    json::graph g;
-    g.file = g.model = "recalling";
-    g.tensors = b.tensors;
-    g.nodes = b.nodes;
-    for (tensor& t : g.tensors) t.data = nullptr;
-    return g;
-}
-
-using change = std::function<void(heads_args&)>;
-change before_recall, behind_recall;
-
-status launch_with_changes(const void* kernel, const launch_config& c, const void* args,
-                           std::size_t bytes, void* stream) noexcept {
-    heads_args a;
-    if (bytes != sizeof a) return launch_host(kernel, c, args, bytes, stream);
-    std::memcpy(&a, args, sizeof a);
-    if (before_recall) before_recall(a);
-    const status s = launch_host(kernel, c, &a, bytes, stream);
-    if (behind_recall) behind_recall(a);
-    return s;
+    return as_file(b, "recalling");
 }
 
 /// What the only step of the layer is found to be.
-step_result run_layer(std::int64_t tokens, bool by_value, const change& before = {},
-                      const change& behind = {}) {
+step_result run_layer(std::int64_t tokens, bool by_value, const change<heads_args>& before = {},
+                      const change<heads_args>& behind = {}) {
     const json::graph g = recalling_layer(tokens, by_value);
     const auto on = host_machine(1);
     const placement where{g, *on};
-    table t = on->equip(table_for("sm_90"));
-    before_recall = before, behind_recall = behind;
-    t.launch = launch_with_changes;
+    const table t =
+        changed_launch<heads_args>::table(on->equip(table_for("sm_90")), before, behind);
     const plan p = planner{t}.plan(where.view());
     REQUIRE(p.state().ok());
     REQUIRE(p.steps().size() == 1);
@@ -117,7 +91,7 @@ TEST_CASE("a launch that recalls agrees with the reference, as do values and sta
 }
 
 TEST_CASE("what a launch that recalls reads or writes wrong is found", "[run][recalled]") {
-    const auto before = [](const change& f, bool by_value = false) {
+    const auto before = [](const change<heads_args>& f, bool by_value = false) {
         return wrong_in(run_layer(3, by_value, f));
     };
     // The other states have not been written.
@@ -129,7 +103,9 @@ TEST_CASE("what a launch that recalls reads or writes wrong is found", "[run][re
     CHECK(before([](heads_args& a) { a.recalled.queries = a.recalled.keys; }) == "f32");
     CHECK(before([](heads_args& a) { a.member[0].scale *= 1.01f; }) == "f32");
     CHECK(before([](heads_args& a) { a.recalled.next_state = nullptr; }) == "state");
-    const auto behind = [](const change& f) { return wrong_in(run_layer(3, false, {}, f)); };
+    const auto behind = [](const change<heads_args>& f) {
+        return wrong_in(run_layer(3, false, {}, f));
+    };
     CHECK(behind([](heads_args& a) { a.member[0].f32[head_k * value_heads * 3 - 1] += 0.5f; }) ==
           "f32");
     CHECK(behind([](heads_args& a) {

@@ -3,8 +3,7 @@
 
 #include "run/check.hpp"
 
-#include "catena_test/catch.hpp"
-#include "catena_test/graph_builder.hpp"
+#include "run_parts.hpp"
 #include "tables.hpp"
 
 #include <algorithm>
@@ -14,8 +13,7 @@
 
 using namespace catena;
 using namespace catena::tool;
-using catena_test::graph_builder;
-using catena_test::id;
+using namespace catena_test;
 
 namespace {
 
@@ -247,12 +245,7 @@ void check_case(const shared_case& c, std::int64_t columns, bool of_rows) {
     INFO(c.name << ", " << columns << " columns");
     graph_builder b;
     c.build(b, columns);
-    b.view();  // counts the uses
-    json::graph g;
-    g.file = g.model = "shared";
-    g.tensors = b.tensors;
-    g.nodes = b.nodes;
-    for (tensor& t : g.tensors) t.data = nullptr;
+    const json::graph g = as_file(b, "shared");
     const auto on = host_machine(1);
     const placement where{g, *on};
     const plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());

@@ -134,11 +134,20 @@ class convolution_finder {
                           all.ne[2] == 1 && all.ne[3] == 1 && all.ne[1] <= max_channels &&
                           ids.type == format::i32 && ids.reachable && contiguous(ids) &&
                           elements(ids) == c.sequences && words_aligned(ids);
-        if (!fits || written_between(g_, t.src[0], pick, c.join)) return;
+        if (!fits || written_between(t.src[0], pick, c.join)) return;
         c.pick = pick;
         c.state = t.src[0];
         c.state_ids = t.src[1];
         c.states = all.ne[1];
+    }
+
+    /// Does a node between two others write into a tensor? So states are copied to unused places.
+    bool written_between(std::int32_t tensor, std::int32_t first, std::int32_t end) const {
+        for (std::int32_t n = first + 1; n < end; ++n)
+            if (!launches_nothing(g_.kind(n)) && elements(view_.node(n)) != 0 &&
+                g_.root(view_.nodes[n]) == g_.root(tensor))
+                return true;
+        return false;
     }
 
     /// Do only the SSM_CONV and a CPY of the last values read what was joined?

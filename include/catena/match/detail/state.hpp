@@ -28,14 +28,4 @@ inline std::int64_t offset_in(const graph_index& g, std::int32_t name, std::int3
     return alike ? all : -1;
 }
 
-/// Does a node between two others write into a tensor? So states are copied to unused places.
-inline bool written_between(const graph_index& g, std::int32_t tensor, std::int32_t first,
-                            std::int32_t end) {
-    for (std::int32_t n = first + 1; n < end; ++n)
-        if (!launches_nothing(g.kind(n)) && elements(g.view.node(n)) != 0 &&
-            g.root(g.view.nodes[n]) == g.root(tensor))
-            return true;
-    return false;
-}
-
 }  // namespace CATENA_NAMESPACE

@@ -1,0 +1,57 @@
+// What tests of `catena run` share: graphs that are built here, as if a file had them, and launches
+// whose arguments are changed before or behind.
+#pragma once
+
+#include "catena/engine/json.hpp"
+#include "catena/exec/host/launch.hpp"
+#include "catena/plan/step.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/graph_builder.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+
+namespace catena_test {
+
+/// The graph as one that was read from a file: without addresses.
+inline catena::json::graph as_file(graph_builder& b, const char* name) {
+    const catena::graph_view view = b.view();  // counts the uses
+    catena::json::graph g;
+    g.file = g.model = name;
+    g.tensors = b.tensors;
+    g.nodes = b.nodes;
+    for (catena::tensor& t : g.tensors) t.data = nullptr;
+    REQUIRE(view.size() == static_cast<int>(g.nodes.size()));
+    return g;
+}
+
+template <class Args>
+using change = std::function<void(Args&)>;
+
+/// Launches on the host; what has Args is changed before, and what it points to behind.
+template <class Args>
+struct changed_launch {
+    static inline change<Args> before, behind;
+
+    static catena::status launch(const void* kernel, const catena::launch_config& c,
+                                 const void* args, std::size_t bytes, void* stream) noexcept {
+        Args a;
+        if (bytes != sizeof a) return catena::launch_host(kernel, c, args, bytes, stream);
+        std::memcpy(&a, args, sizeof a);
+        if (before) before(a);
+        const catena::status s = catena::launch_host(kernel, c, &a, bytes, stream);
+        if (behind) behind(a);
+        return s;
+    }
+    /// A table that launches so.
+    static catena::table table(catena::table t, const change<Args>& first,
+                               const change<Args>& then = {}) {
+        before = first, behind = then;
+        t.launch = launch;
+        return t;
+    }
+};
+
+}  // namespace catena_test
