@@ -179,6 +179,34 @@ TEST_CASE("a result may lie where a gated value would that nobody writes", "[gat
     CHECK(steps_of(c.planned()) == "4: 2 3 4");
 }
 
+TEST_CASE("somebody may take the place of a norm of heads that nobody writes", "[gated]") {
+    gated_case c;
+    const id norm = c.normed(64);
+    const id opened = c.g.unary(c.g.reshape(c.gate, {64, 8}), sub_op::silu);
+    const id value = c.g.mul(norm, opened);
+    c.g.share(c.g.other({c.g.input(format::f32, {512})}), norm);
+    c.g.matmul(format::q4_K, 64, c.flat(value));
+    CHECK(gates_inside(c.planned().steps()[0].what.product()));
+}
+
+TEST_CASE("a launch that norms the heads that it gates reads a copy of the gate", "[gated]") {
+    gated_case c;
+    const id copy = c.g.node(op::cont, format::f32, {64, 8}, {c.apart(64)});
+    c.multiply(c.normed(64), copy);
+    const plan p = c.planned();
+    REQUIRE(p.steps().size() == 1);
+    CHECK(p.args(0, nullptr).matvec.gate.data == c.g[copy].data);
+}
+
+TEST_CASE("a norm is gated where it lies if its heads are not those of the gate", "[gated]") {
+    gated_case c;
+    const id norm = c.normed(64);
+    c.multiply(c.g.reshape(norm, {128, 4}), c.g.reshape(c.gate, {128, 4}));
+    const plan p = c.planned();
+    REQUIRE(p.steps().size() == 1);
+    CHECK(p.args(0, nullptr).matvec.x == c.g[norm].data);
+}
+
 TEST_CASE("a gate whose place somebody takes has been read by a step of its own", "[gated]") {
     gated_case c;
     SECTION("a node between") {

@@ -6,6 +6,7 @@
 #include "catena/plan/optimize.hpp"
 
 #include <numeric>
+#include <set>
 
 using namespace catena;
 using namespace catena_test;
@@ -44,6 +45,28 @@ graph_builder reordered(const graph_builder& g, const ordering& o) {
         out.nodes[i] = g.nodes[static_cast<std::size_t>(o.order[i])];
     return out;
 }
+
+/// Heads of each token, a gate of theirs, and the matrix that multiplies what is gated.
+struct gated_heads {
+    std::int64_t tokens = 1;
+    graph_builder g = {};
+    id x = g.other({g.input(format::f32, {128, 4 * tokens})});
+    id gate = g.other({g.input(format::f32, {128, 4 * tokens})});
+    id product = no_tensor;
+
+    void multiply(id value) {
+        product = g.matmul(format::q4_K, 64, g.reshape(value, {512, tokens}));
+    }
+    /// What must live until that matrix has run.
+    std::set<id> kept() {
+        const ordering o = optimize(g.view());
+        REQUIRE(o.state.ok());
+        std::set<id> out;
+        for (const keep_alive& k : o.keep)
+            if (k.until >= g.position(product)) out.insert(k.tensor);
+        return out;
+    }
+};
 
 }  // namespace
 
@@ -225,29 +248,112 @@ TEST_CASE("what a step may read late is kept alive until then", "[optimize]") {
     CHECK(o.peak_after >= o.peak_before);
 }
 
-TEST_CASE("what is gated is kept alive until the matrices that read it", "[optimize]") {
-    graph_builder g;
-    const id x = g.other({g.input(format::f32, {128, 4})});
-    const id gate = g.other({g.input(format::f32, {128, 4})});
-    const id norm = g.scaled_norm(x);
-    const id value = g.reshape(g.mul(norm, g.unary(gate, sub_op::silu)), {512});
-    const id product = g.matmul(format::q4_K, 64, value);
-    const auto kept = [&](id t) {
-        const ordering o = optimize(g.view());
-        return std::any_of(o.keep.begin(), o.keep.end(), [&](const keep_alive& k) {
-            return k.tensor == t && k.until == g.position(product);
-        });
-    };
-    SECTION("the gate, and the input of a norm") {
-        CHECK(kept(gate));
-        CHECK(kept(x));
-        CHECK(kept(norm));
+TEST_CASE("what is gated is kept alive until the matrices that read it, in prompts too",
+          "[optimize]") {
+    gated_heads c{.tokens = GENERATE(1, 512)};
+    const id opened = c.g.unary(c.gate, sub_op::silu);
+    SECTION("heads as they are") {
+        c.multiply(c.g.mul(c.x, opened));
+        CHECK(c.kept() == std::set{c.x, c.gate});
     }
-    SECTION("not if others read the value") {
-        g.other({value});
-        CHECK_FALSE(kept(gate));
-        CHECK_FALSE(kept(x));
+    SECTION("the input of a norm, not its result") {
+        c.multiply(c.g.mul(c.g.scaled_norm(c.x), opened));
+        CHECK(c.kept() == std::set{c.x, c.gate});
     }
+    SECTION("a GLU's sources") {
+        c.multiply(c.g.glu(c.gate, c.x));
+        CHECK(c.kept() == std::set{c.x, c.gate});
+    }
+    SECTION("the two halves of a tensor") {
+        const id both = c.g.other({c.g.input(format::f32, {256, 4 * c.tokens})});
+        c.multiply(c.g.glu_of_halves(both));
+        CHECK(c.kept() == std::set{both});
+    }
+}
+
+TEST_CASE("a norm is kept alive itself if the launch that gates it does not make it",
+          "[optimize]") {
+    gated_heads c;
+    const id norm = c.g.rms_norm(c.x);
+    id weight = c.g.weight(format::f32, {128});
+    SECTION("somebody else reads the norm") { c.g.other({norm}); }
+    SECTION("it is no RMS_NORM") { c.g[norm].kind = op::norm; }
+    SECTION("its weight is no weight") { weight = c.g.other({c.g.input(format::f32, {128})}); }
+    const id value = c.g.mul(norm, weight);
+    SECTION("somebody else reads its product") { c.g.other({value}); }
+    SECTION("it has no weight") { c.g[value].src[1] = no_tensor; }
+    id heads = value, gate = c.gate;
+    SECTION("its heads are not those of the gate") {
+        heads = c.g.reshape(value, {64, 8}), gate = c.g.reshape(gate, {64, 8});
+    }
+    c.multiply(c.g.mul(heads, c.g.unary(gate, sub_op::silu)));
+    CHECK(c.kept() == std::set{heads, gate});
+}
+
+TEST_CASE("a gate that is copied is kept alive where its reader finds it", "[optimize]") {
+    gated_heads c;
+    const id copy = c.g.same_shape(op::cont, c.gate, {c.gate});
+    SECTION("the copy's source, for heads as they are") {
+        c.multiply(c.g.mul(c.x, c.g.unary(copy, sub_op::silu)));
+        CHECK(c.kept() == std::set{c.x, c.gate});
+    }
+    SECTION("the copy, for a norm of heads") {
+        c.multiply(c.g.mul(c.g.scaled_norm(c.x), c.g.unary(copy, sub_op::silu)));
+        CHECK(c.kept() == std::set{c.x, copy});
+    }
+}
+
+TEST_CASE("what no launch of matrices gates for them is not kept alive for it", "[optimize]") {
+    gated_heads c;
+    SECTION("others read the value") {
+        const id value = c.g.glu(c.gate, c.x);
+        c.g.other({value});
+        c.multiply(value);
+    }
+    SECTION("an engine reads the value later") {
+        const id value = c.g.glu(c.gate, c.x);
+        c.g.read_outside(value);
+        c.multiply(value);
+    }
+    SECTION("the value is wanted in the end") {
+        const id value = c.g.glu(c.gate, c.x);
+        c.g[value].flags |= flag_output;
+        c.multiply(value);
+    }
+    SECTION("experts read the value") {
+        const id value = c.g.reshape(c.g.glu(c.gate, c.x), {512, 1, 1});
+        c.product = c.g.mul_mat_id(c.g.weight(format::q4_K, {512, 64, 4}), value,
+                                   c.g.input(format::i32, {2, 1}));
+    }
+    SECTION("the value is the matrix") {
+        const id value = c.g.glu(c.gate, c.x);
+        c.product = c.g.mul_mat(value, c.g.input(format::f32, {128}));
+    }
+    SECTION("a gate without a function") { c.multiply(c.g.mul(c.x, c.gate)); }
+    SECTION("the launch of two matrices gates their results") {
+        const id gate = c.g.matmul(format::q8_0, 128, c.x);
+        c.multiply(c.g.glu(gate, c.g.matmul(format::q8_0, 128, c.x)));
+    }
+    SECTION("so does that of matrices with a scale and a bias") {
+        const auto matrix = [&c] {
+            const id scaled = c.g.scale(c.g.matmul(format::q8_0, 128, c.x), 2);
+            return c.g.add(scaled, c.g.weight(format::f32, {128}));
+        };
+        const id gate = matrix();
+        c.multiply(c.g.glu(gate, matrix()));
+    }
+    SECTION("so does that of one matrix with two halves") {
+        c.multiply(c.g.glu_of_halves(c.g.matmul(format::q8_0, 256, c.x)));
+    }
+    CHECK(c.kept().empty());
+}
+
+TEST_CASE("results of two activations' matrices are kept alive until those that read them gated",
+          "[optimize]") {
+    gated_heads c;
+    const id one = c.g.matmul(format::q8_0, 128, c.gate), two = c.g.matmul(format::q8_0, 128, c.x);
+    c.multiply(c.g.glu(one, two));
+    CHECK(c.kept() == std::set{one, two});
 }
 
 TEST_CASE("a malformed view has no order, and says why", "[optimize]") {

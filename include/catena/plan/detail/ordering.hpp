@@ -285,25 +285,68 @@ void keep_delta_rules(const graph_index& g, const Keep& keep) {
     }
 }
 
-/// The last matmul that reads a gated value: till then its launch may read the gate, and what is
-/// gated, or the input of a norm of that. keep(tensor, last)
+/// Do matrices alone read a value, none of them an expert's? With one token their launch may then
+/// gate it.
+inline bool read_by_matrices(const graph_index& g, std::int32_t value) {
+    const array_view<use> readers = g.readers(value);
+    return !g.read_outside(value) && !g.output(value) &&
+           std::all_of(readers.begin(), readers.end(),
+                       [&g](const use& u) { return g.kind(u.node) == op::mul_mat && u.slot == 1; });
+}
+
+/// The position of the node that makes a source, or -1.
+inline std::int32_t maker_of(const graph_index& g, std::int32_t source) {
+    return source == no_tensor ? -1 : g.position(source);
+}
+
+/// The activation of the matmul that makes a value, with its scale and its bias; no_tensor: none
+/// makes it.
+inline std::int32_t multiplied_for(const graph_index& g, std::int32_t value) {
+    std::int32_t made = maker_of(g, value);
+    for (int i = 0; i < max_followers_of_matmul && made >= 0 && follows_matmul(g, made); ++i)
+        made = maker_of(g, g.view.node(made).src[0]);
+    if (made < 0 || !is_matmul(g.kind(made))) return no_tensor;
+    const std::int32_t x = g.view.node(made).src[1];
+    return x == no_tensor ? no_tensor : value_behind(g.view, x);
+}
+
+/// Are a gate and what it gates results of one activation's matrices? Then the launch of these
+/// gates.
+inline bool gated_where_made(const graph_index& g, const gated& v) {
+    const std::int32_t activation = multiplied_for(g, v.gate.tensor);
+    return activation != no_tensor && activation == multiplied_for(g, v.x.tensor);
+}
+
+/// The input of the norm with a weight that node `position` gates, head by head as the norm has
+/// them, if nobody else reads the norm. The launch that gates it makes the norm, too. Else
+/// no_tensor.
+inline std::int32_t normed_to_gate(const graph_index& g, const gated& v, std::int32_t position) {
+    const std::int32_t value = value_behind(g.view, v.x.tensor), mul = g.position(value);
+    if (mul < 0 || g.kind(mul) != op::mul || g.only_reader(value).node != position)
+        return no_tensor;
+    const std::int32_t normed = g.view.node(mul).src[0], weight = g.view.node(mul).src[1];
+    const std::int32_t norm = maker_of(g, normed);
+    const bool inside = norm >= 0 && g.kind(norm) == op::rms_norm &&
+                        g.only_reader(normed).node == mul && weight != no_tensor &&
+                        g.constant(weight) && same_shape(g.view.at(v.x.tensor), g.view.at(normed));
+    return inside ? g.view.node(norm).src[0] : no_tensor;
+}
+
+/// The last matrix that reads a gated value: till then its launch may read the gate, and what is
+/// gated or the input of a norm of that. It does so with one token alone, but a prompt keeps the
+/// same: engines run a token in memory that they dealt for a prompt. keep(tensor, last)
 template <class Keep>
 void keep_gated(const graph_index& g, const Keep& keep) {
-    const auto matmul = [&g](const use& u) { return is_matmul(g.kind(u.node)) && u.slot == 1; };
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
-        const array_view<use> readers = g.readers(g.view.nodes[i]);
-        if (g.kind(i) != op::mul || readers.size() == 0 ||
-            !std::all_of(readers.begin(), readers.end(), matmul))
-            continue;
-        const gated v = gathered_at(g, i);
-        if (v.why.found() || v.product()) continue;
-        const std::int32_t last = g.live_until(g.view.nodes[i]);
-        for (const std::int32_t t : {v.gate.tensor, v.x.tensor}) keep(t, last);
-        const std::int32_t weighted = g.position(value_behind(g.view, v.x.tensor));
-        const std::int32_t normed =
-            weighted >= 0 && g.kind(weighted) == op::mul ? g.view.node(weighted).src[0] : no_tensor;
-        const std::int32_t norm = normed != no_tensor ? g.position(normed) : -1;
-        if (norm >= 0 && g.kind(norm) == op::rms_norm) keep(g.view.node(norm).src[0], last);
+        if (g.kind(i) != op::mul && g.kind(i) != op::glu) continue;
+        const std::int32_t value = g.view.nodes[i];
+        if (!read_by_matrices(g, value)) continue;
+        const gated v = gated_at(g, i);
+        if (v.why.found() || v.product() || gated_where_made(g, v)) continue;
+        const std::int32_t last = g.live_until(value), normed = normed_to_gate(g, v, i);
+        // A copy of the gate is skipped only where there is no norm.
+        keep(normed != no_tensor ? v.gate.tensor : gathered_at(g, i).gate.tensor, last);
+        keep(normed != no_tensor ? normed : v.x.tensor, last);
     }
 }
 
