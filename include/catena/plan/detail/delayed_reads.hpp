@@ -1,0 +1,243 @@
+// What steps may read later than the engine's nodes would, so that an engine keeps it: found in the
+// view, without a table, and the same for every number of tokens.
+#pragma once
+
+#include "catena/match/detail/convolution_finder.hpp"
+#include "catena/match/detail/delta_rule_finder.hpp"
+#include "catena/match/detail/epilogue.hpp"
+#include "catena/match/detail/experts.hpp"
+#include "catena/match/detail/gated.hpp"
+#include "catena/match/detail/head_finder.hpp"
+#include "catena/match/detail/index.hpp"
+#include "catena/match/detail/reader.hpp"
+#include "catena/match/detail/route_finder.hpp"
+#include "catena/match/detail/value.hpp"
+#include "catena/plan/detail/order/slots.hpp"
+#include "catena/plan/optimize.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+namespace detail {
+
+/// The last node of heads that one launch could take: till then it may read what each of them
+/// starts from, and what says where their tokens stand. keep(tensor, last)
+template <class Keep>
+void keep_heads(const graph_index& g, const Keep& keep) {
+    const head_finder find(g);
+    std::vector<std::uint8_t> taken(static_cast<std::size_t>(g.view.node_count), 0);
+    const auto open = [&taken](std::int32_t i) { return taken[static_cast<std::size_t>(i)] == 0; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if ((g.kind(i) != op::rope && g.kind(i) != op::set_rows) || !open(i)) continue;
+        const std::vector<head_chain> all = find.group(i, open);
+        if (all.empty() || all.front().why.found()) continue;
+        std::int32_t last = i;
+        for (const head_chain& h : all)
+            h.each_node([&](std::int32_t n) {
+                taken[static_cast<std::size_t>(n)] = 1;
+                last = std::max(last, n);
+            });
+        for (const head_chain& h : all) {
+            for (const std::int32_t t : {h.x, h.turn.positions, h.turn.factors}) keep(t, last);
+            if (h.store >= 0) keep(g.view.node(h.store).src[1], last);
+        }
+    }
+}
+
+/// The last node of a convolution and of the norms of its heads: till then one launch may read the
+/// tokens. keep(tensor, last)
+template <class Keep>
+void keep_convolutions(const graph_index& g, const Keep& keep) {
+    const convolution_finder find(g);
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::ssm_conv) continue;
+        const convolved_values found = find.of(i);
+        if (found.why.found()) continue;
+        std::int32_t last = i;
+        const auto behind = [&last](std::int32_t n) { last = std::max(last, n); };
+        found.by.each_node(behind);
+        for (const head_chain& h : found.values) h.each_node(behind);
+        for (const std::int32_t t : {found.by.x, found.by.state, found.by.state_ids}) keep(t, last);
+    }
+}
+
+/// The last node of the delta rule: till then one launch may read what the decay is made of, and
+/// the state. keep(tensor, last)
+template <class Keep>
+void keep_delta_rules(const graph_index& g, const Keep& keep) {
+    const delta_rule_finder find(g);
+    const auto open = [](std::int32_t) { return true; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::gated_delta_net) continue;
+        const found_delta_rule found = find.of(i, open);
+        if (found.why.found()) continue;
+        std::int32_t last = i;
+        found.by.each_node([&last](std::int32_t n) { last = std::max(last, n); });
+        for (const std::int32_t t : {found.by.decay, found.by.state, found.by.state_id})
+            keep(t, last);
+        for (const std::int32_t t :
+             {found.by.queries, found.by.keys, found.by.values, found.by.beta})
+            keep(t, last);
+    }
+}
+
+/// Do matrices alone read a value, none of them an expert's? With one token their launch may then
+/// gate it.
+inline bool read_by_matrices(const graph_index& g, std::int32_t value) {
+    const array_view<use> readers = g.readers(value);
+    return !g.read_outside(value) && !g.output(value) &&
+           std::all_of(readers.begin(), readers.end(),
+                       [&g](const use& u) { return g.kind(u.node) == op::mul_mat && u.slot == 1; });
+}
+
+/// The position of the node that makes a source, or -1.
+inline std::int32_t maker_of(const graph_index& g, std::int32_t source) {
+    return source == no_tensor ? -1 : g.position(source);
+}
+
+/// The activation of the matmul that makes a value, with its scale and its bias; no_tensor: none
+/// makes it.
+inline std::int32_t multiplied_for(const graph_index& g, std::int32_t value) {
+    std::int32_t made = maker_of(g, value);
+    for (int i = 0; i < max_followers_of_matmul && made >= 0 && follows_matmul(g, made); ++i)
+        made = maker_of(g, g.view.node(made).src[0]);
+    if (made < 0 || !is_matmul(g.kind(made))) return no_tensor;
+    const std::int32_t x = g.view.node(made).src[1];
+    return x == no_tensor ? no_tensor : value_behind(g.view, x);
+}
+
+/// Are a gate and what it gates results of one activation's matrices? Then the launch of these
+/// gates.
+inline bool gated_where_made(const graph_index& g, const gated& v) {
+    const std::int32_t activation = multiplied_for(g, v.gate.tensor);
+    return activation != no_tensor && activation == multiplied_for(g, v.x.tensor);
+}
+
+/// The input of the norm with a weight that node `position` gates, head by head as the norm has
+/// them, if nobody else reads the norm. The launch that gates it makes the norm, too. Else
+/// no_tensor.
+inline std::int32_t normed_to_gate(const graph_index& g, const gated& v, std::int32_t position) {
+    const std::int32_t value = value_behind(g.view, v.x.tensor), mul = g.position(value);
+    if (mul < 0 || g.kind(mul) != op::mul || g.only_reader(value).node != position)
+        return no_tensor;
+    const std::int32_t normed = g.view.node(mul).src[0], weight = g.view.node(mul).src[1];
+    const std::int32_t norm = maker_of(g, normed);
+    const bool inside = norm >= 0 && g.kind(norm) == op::rms_norm &&
+                        g.only_reader(normed).node == mul && weight != no_tensor &&
+                        g.constant(weight) && same_shape(g.view.at(v.x.tensor), g.view.at(normed));
+    return inside ? g.view.node(norm).src[0] : no_tensor;
+}
+
+/// The last matrix that reads a gated value: till then its launch may read the gate, and what is
+/// gated or the input of a norm of that. It does so with one token alone, but a prompt keeps the
+/// same: engines run a token in memory that they dealt for a prompt. keep(tensor, last)
+template <class Keep>
+void keep_gated(const graph_index& g, const Keep& keep) {
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::mul && g.kind(i) != op::glu) continue;
+        const std::int32_t value = g.view.nodes[i];
+        if (!read_by_matrices(g, value)) continue;
+        const gated v = gated_at(g, i);
+        if (v.why.found() || v.product() || gated_where_made(g, v)) continue;
+        const std::int32_t last = g.live_until(value), normed = normed_to_gate(g, v, i);
+        // A copy of the gate is skipped only where there is no norm.
+        keep(normed != no_tensor ? v.gate.tensor : gathered_at(g, i).gate.tensor, last);
+        keep(normed != no_tensor ? normed : v.x.tensor, last);
+    }
+}
+
+/// The last node of what the first experts make behind a routing: of the matrices that read one
+/// activation, and of what one node alone makes of their results.
+inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
+    std::int32_t last = r.weigh, read = no_tensor;
+    for (const use& u : g.readers(g.view.nodes[r.sort])) {
+        if (g.kind(u.node) != op::mul_mat_id || u.slot != 2) continue;
+        const std::int32_t x = value_behind(g.view, g.view.node(u.node).src[1]);
+        if (read == no_tensor) read = x;
+        if (x != read) continue;
+        use next = {u.node, 0};
+        for (int i = 0; i <= max_followers && next.node >= 0; ++i) {
+            if (is_matmul(g.view.node(next.node).kind) && next.node != u.node) break;
+            last = std::max(last, next.node);
+            next = g.only_reader(g.view.nodes[next.node]);
+        }
+    }
+    return last;
+}
+
+/// The last node of a routing and of its first experts: till then a launch of these may read the
+/// logits. keep(tensor, last)
+template <class Keep>
+void keep_logits(const graph_index& g, const Keep& keep) {
+    route_finder find(g);
+    const auto open = [](std::int32_t) { return true; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::argsort) continue;
+        const routing& r = find.of(i, open);
+        if (r.why.found()) continue;
+        const std::int32_t last = last_of_experts(g, r);
+        keep(r.x, last);
+        for (const std::int32_t n : r.nodes)  // scores, where another step makes them
+            if (g.kind(n) == op::unary) keep(g.view.nodes[n], last);
+    }
+}
+
+/// What steps may read later than the engine's nodes would. The inputs of a norm and of a gate's
+/// function are read until the last MUL or ADD of their chain, or until the ADD of a residual to a
+/// norm. The results of experts, and their ids, are read until the last op of the norm that adds
+/// them up.
+inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
+    std::vector<keep_alive> out;
+    slot_sums sums(g);
+    const auto keep = [&](std::int32_t tensor, std::int32_t last) {
+        const std::int32_t root = tensor == no_tensor ? no_tensor : g.root(tensor);
+        if (root != no_tensor && !g.constant(root) && g.live_until(root) < last)
+            out.push_back({tensor, last});
+    };
+    keep_heads(g, keep);
+    keep_convolutions(g, keep);
+    keep_delta_rules(g, keep);
+    keep_logits(g, keep);
+    keep_gated(g, keep);
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const tensor& t = g.view.node(i);
+        const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
+        if ((!norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
+        std::int32_t last = i;
+        // Weight, SCALE, bias and gate; or the gated value.
+        for (int ops = norm ? 4 : 1; ops > 0; --ops) {
+            const use u = g.only_reader(g.view.nodes[last]);
+            const op next = u.node < 0 ? op::none : g.view.node(u.node).kind;
+            const bool adds = next == op::add && u.slot < 2 && norm &&
+                              g.view.node(u.node).src[1 - u.slot] != no_tensor;
+            const std::int32_t added = adds ? g.view.node(u.node).src[1 - u.slot] : no_tensor;
+            const bool bias = adds && g.constant(added);
+            const bool residual =
+                adds && last != i && same_shape(g.view.at(added), g.view.node(u.node));
+            const bool scale = norm && next == op::scale;
+            if (next != op::mul && next != op::sqr && !scale && !bias && !residual) break;
+            last = u.node;
+            if (residual) break;
+        }
+        if (last != i) keep(t.src[0], last);
+        if (!norm) continue;
+        const combination& c = sums.whole(t.src[0]);
+        for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
+            keep(read, last);
+        // These may make the sum, and read the ids till then.
+        for (std::int32_t made = c.found() ? g.position(c.results) : -1; made >= 0;) {
+            const tensor& maker = g.view.node(made);
+            if (maker.kind == op::mul_mat_id || maker.kind == op::add_id) keep(maker.src[2], last);
+            made = maker.kind == op::mul && maker.src[0] != no_tensor ? g.position(maker.src[0])
+                                                                      : -1;  // by a factor
+        }
+    }
+    return out;
+}
+
+}  // namespace detail
+
+}  // namespace CATENA_NAMESPACE
