@@ -1,5 +1,5 @@
-// What tests of `catena run` share: graphs that are built here, as if a file had them, and launches
-// whose arguments are changed before or behind.
+// What tests of `catena run` share: a graph that a test builds, as if a file had it, and launches
+// with damage before or behind them.
 #pragma once
 
 #include "catena/engine/json.hpp"
@@ -30,7 +30,8 @@ inline catena::json::graph as_file(graph_builder& b, const char* name) {
 template <class Args>
 using change = std::function<void(Args&)>;
 
-/// Launches on the host; what has Args is changed before, and what it points to behind.
+/// Launches on the host. `before` may change the arguments of a launch that has Args, and `behind`
+/// what they point to. There is one pair for all tables: those of the last.
 template <class Args>
 struct changed_launch {
     static inline change<Args> before, behind;
@@ -46,9 +47,9 @@ struct changed_launch {
         return s;
     }
     /// A table that launches so.
-    static catena::table table(catena::table t, const change<Args>& first,
-                               const change<Args>& then = {}) {
-        before = first, behind = then;
+    static catena::table table(catena::table t, const change<Args>& change_before,
+                               const change<Args>& change_behind = {}) {
+        before = change_before, behind = change_behind;
         t.launch = launch;
         return t;
     }

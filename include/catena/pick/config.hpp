@@ -256,7 +256,8 @@ constexpr std::int64_t even_band(const row& r, const product_problem& p, const a
     };
     const std::int64_t units = quotient(limits.most, limits.unit);
     const std::int64_t longest = units < 1 ? limits.most : units * limits.unit;
-    const std::int64_t shortest = round_up(limits.least, limits.unit);
+    std::int64_t shortest = round_up(limits.least, limits.unit);
+    if (shortest > longest) shortest = longest;
     std::int64_t band = longest, least = busiest(longest);
     for (std::int64_t other = shortest; other < longest; other += limits.unit)
         if (busiest(other) < least) least = busiest(other);

@@ -23,10 +23,11 @@ struct explained_chain : chain_place {
     std::string norm_apart;  ///< reason why the readers' launch does not make the norm; empty: it
                              ///< does, or there is no norm
 
-    /// Quantized by a step that does nothing else.
-    bool standalone() const { return stages.empty() && !inside && !from_epilogue; }
     bool inside = false;         ///< the group that reads it makes it
     bool from_epilogue = false;  ///< another activation's group makes it
+
+    /// Quantized by a step that does nothing else.
+    bool standalone() const { return stages.empty() && made_by >= 0 && !inside && !from_epilogue; }
 };
 
 /// One launch of Catena. Bytes are those of its operands, each once; times are microseconds.

@@ -93,47 +93,39 @@ inline bool read_by_matrices(const graph_index& g, std::int32_t value) {
                        [&g](const use& u) { return g.kind(u.node) == op::mul_mat && u.slot == 1; });
 }
 
-/// The position of the node that makes a source, or -1.
-inline std::int32_t maker_of(const graph_index& g, std::int32_t source) {
-    return source == no_tensor ? -1 : g.position(source);
+/// The matmul that makes a value for one reader alone, or -1.
+inline std::int32_t matmul_for_one(const graph_index& g, std::int32_t value) {
+    const std::int32_t made = g.only_reader(value).node < 0 ? -1 : g.position(value);
+    return made >= 0 && g.kind(made) == op::mul_mat ? made : -1;
 }
 
-/// The activation of the matmul that makes a value, with its scale and its bias; no_tensor: none
-/// makes it.
-inline std::int32_t multiplied_for(const graph_index& g, std::int32_t value) {
-    std::int32_t made = maker_of(g, value);
-    for (int i = 0; i < max_followers_of_matmul && made >= 0 && follows_matmul(g, made); ++i)
-        made = maker_of(g, g.view.node(made).src[0]);
-    if (made < 0 || !is_matmul(g.kind(made))) return no_tensor;
-    const std::int32_t x = g.view.node(made).src[1];
-    return x == no_tensor ? no_tensor : value_behind(g.view, x);
-}
-
-/// Are a gate and what it gates results of one activation's matrices? Then the launch of these
-/// gates.
+/// Are a gate and what it gates the results of two matrices that differ in their weights alone, or
+/// halves of one result? The launch of these matrices gates them.
 inline bool gated_where_made(const graph_index& g, const gated& v) {
-    const std::int32_t activation = multiplied_for(g, v.gate.tensor);
-    return activation != no_tensor && activation == multiplied_for(g, v.x.tensor);
+    const std::int32_t one = matmul_for_one(g, v.gate.tensor), two = matmul_for_one(g, v.x.tensor);
+    if (one < 0 || two < 0) return false;
+    const tensor &gate = g.view.node(one), &x = g.view.node(two);
+    for (const std::int32_t s : {gate.src[0], gate.src[1], x.src[0], x.src[1]})
+        if (s == no_tensor) return false;
+    const tensor &gate_weight = g.view.at(gate.src[0]), &weight = g.view.at(x.src[0]);
+    return gate_weight.type == weight.type && same_shape(gate_weight, weight) &&
+           value_behind(g.view, gate.src[1]) == value_behind(g.view, x.src[1]);
 }
 
-/// The input of the norm with a weight that node `position` gates, head by head as the norm has
-/// them, if nobody else reads the norm. The launch that gates it makes the norm, too. Else
-/// no_tensor.
-inline std::int32_t normed_to_gate(const graph_index& g, const gated& v, std::int32_t position) {
-    const std::int32_t value = value_behind(g.view, v.x.tensor), mul = g.position(value);
-    if (mul < 0 || g.kind(mul) != op::mul || g.only_reader(value).node != position)
-        return no_tensor;
-    const std::int32_t normed = g.view.node(mul).src[0], weight = g.view.node(mul).src[1];
-    const std::int32_t norm = maker_of(g, normed);
-    const bool inside = norm >= 0 && g.kind(norm) == op::rms_norm &&
-                        g.only_reader(normed).node == mul && weight != no_tensor &&
-                        g.constant(weight) && same_shape(g.view.at(v.x.tensor), g.view.at(normed));
-    return inside ? g.view.node(norm).src[0] : no_tensor;
+/// The input of the RMS_NORM that a value is with its weight; no_tensor: it is no such norm.
+inline std::int32_t input_of_norm(const graph_index& g, std::int32_t value) {
+    for (const op kind : {op::mul, op::rms_norm}) {
+        const std::int32_t made = value == no_tensor ? -1 : g.position(value_behind(g.view, value));
+        if (made < 0 || g.kind(made) != kind) return no_tensor;
+        value = g.view.node(made).src[0];
+    }
+    return value;
 }
 
-/// The last matrix that reads a gated value: till then its launch may read the gate, and what is
-/// gated or the input of a norm of that. It does so with one token alone, but a prompt keeps the
-/// same: engines run a token in memory that they dealt for a prompt. keep(tensor, last)
+/// The last matrix that reads a gated value: till then its launch may read what is gated, or the
+/// input of a norm that is gated, and the gate, or what was copied to it. It does so with one token
+/// alone; a prompt keeps the same, since engines run a token in memory allocated for a prompt.
+/// keep(tensor, last)
 template <class Keep>
 void keep_gated(const graph_index& g, const Keep& keep) {
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
@@ -142,10 +134,10 @@ void keep_gated(const graph_index& g, const Keep& keep) {
         if (!read_by_matrices(g, value)) continue;
         const gated v = gated_at(g, i);
         if (v.why.found() || v.product() || gated_where_made(g, v)) continue;
-        const std::int32_t last = g.live_until(value), normed = normed_to_gate(g, v, i);
-        // A copy of the gate is skipped only where there is no norm.
-        keep(normed != no_tensor ? v.gate.tensor : gathered_at(g, i).gate.tensor, last);
-        keep(normed != no_tensor ? normed : v.x.tensor, last);
+        const std::int32_t last = g.live_until(value);
+        keep(input_of_norm(g, v.x.tensor), last);
+        for (const std::int32_t t : {v.x.tensor, v.gate.tensor, gathered_at(g, i).gate.tensor})
+            keep(t, last);
     }
 }
 

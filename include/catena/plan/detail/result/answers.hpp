@@ -31,8 +31,8 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     if (c.made_by < 0) return e;
     const step& maker = p.steps()[static_cast<std::size_t>(c.made_by)];
     const bool by_group = maker.what.kind() != skeleton::row;
-    e.inside = by_group && maker.chain == &c - p.chains().begin();
-    e.from_epilogue = by_group && !e.inside && !routes(c.stages);
+    e.inside = by_group && (maker.chain == &c - p.chains().begin() || routes(c.stages));
+    e.from_epilogue = by_group && !e.inside;
     if (has_norm(c.stages)) e.placement = placement_of(p.rows().rows[maker.row].policy);
     return e;
 }
