@@ -99,9 +99,12 @@ TEST_CASE("an activation that two chains serve is not quantized once", "[count]"
     e.chains[1].served = {};
     CHECK(judge(g.view(), w, e).norms_emitted == 1);
     e.chains[0].stages = {};  // a quantize of its own serves them: once, but not from the norm
+    e.chains[0].made_by = 0;
     CHECK(judge(g.view(), w, e).norms_emitted == 0);
     CHECK(judge(g.view(), w, e).all.quantized_once == 1);
     CHECK(judge(g.view(), w, e).standalone == 1);
+    e.chains[0].made_by = -1;  // their launch quantizes it
+    CHECK(judge(g.view(), w, e).standalone == 0);
 }
 
 TEST_CASE("the given graphs hold as many norms times a weight as were counted by hand",

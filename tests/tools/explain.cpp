@@ -166,14 +166,15 @@ TEST_CASE("every given graph is explained: all that is wanted is done or listed"
 
 TEST_CASE("of Qwen3.6's 131 norms times a weight 80 are wanted and 80 emitted",
           "[explain][graphs]") {
-    for (const char* size : {"tg1", "b4"}) {
-        const auto j = explained(json::read(
-            std::string(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km.") + size + ".json.gz"));
+    for (const std::string size : {"tg1", "b4"}) {
+        const auto j = explained(
+            json::read(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km." + size + ".json.gz"));
         CHECK(j["norm_scale"] == nlohmann::json{{"total", 131}, {"wanted", 80}, {"emitted", 80}});
         CHECK(j["activations"]["matmuls"] == 431);
         CHECK(j["activations"]["wanted"] == 201);
         CHECK(j["activations"]["quantized_once"] == 201);
-        CHECK(j["activations"]["standalone"] == 1);
+        // The output matrix quantizes its column itself if it has one.
+        CHECK(j["activations"]["standalone"] == (size == "tg1" ? 0 : 1));
         CHECK(j["groups"] == nlohmann::json{{"wanted", 120},
                                             {"planned_before_alloc", 120},
                                             {"planned_after_alloc", 120},
