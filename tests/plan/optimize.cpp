@@ -5,6 +5,7 @@
 #include "catena/match/detail/reader.hpp"
 #include "catena/plan/optimize.hpp"
 
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -238,14 +239,55 @@ TEST_CASE("nothing moves before a node that writes its operand in place", "[opti
 TEST_CASE("what a step may read late is kept alive until then", "[optimize]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512})});
-    const id norm = g.rms_norm(x);
-    const id mul = g.mul(norm, g.weight(format::f32, {512}));
-    g.matmul(format::q4_K, 64, mul);
+    id normed = g.rms_norm(x), value = g.mul(normed, g.weight(format::f32, {512}));
+    std::map<id, std::int32_t> want;
+    SECTION("what a norm's own launch reads, until the last of the norm") {
+        want[x] = g.position(value);
+        g.other({value});
+    }
+    SECTION("what is normed, until the last that joins a matrix which reads the norm") {
+        const id made = g.matmul(format::q4_K, 64, value);
+        want[x] = g.position(g.unary(made, sub_op::silu));
+    }
+    SECTION("not if there is none: a norm that is no RMSNorm") {
+        g[normed].kind = op::norm;
+        want[x] = g.position(value);
+        g.unary(g.matmul(format::q4_K, 64, value), sub_op::silu);
+    }
+    SECTION("a value that no step makes, until the last that joins its matrix") {
+        const id read = g.other({value, g.weight(format::f32, {512})});
+        const id made = g.matmul(format::q4_K, 64, read);
+        want[read] = g.position(g.unary(made, sub_op::silu));
+        want[x] = g.position(value);
+    }
+    SECTION("what is copied for a matrix") {
+        const id from = g.other({value}), copy = g.same_shape(op::cont, from, {from});
+        want[from] = g.position(g.matmul(format::q4_K, 64, copy));
+        want[x] = g.position(value);
+    }
+    SECTION("what a launch adds to its results, until the last that it adds") {
+        const id one = g.other({g.input(format::f32, {512})});
+        const id other = g.other({g.input(format::f32, {512})});
+        const id sum = g.add(g.matmul(format::q4_K, 512, value), one);
+        want[x] = want[one] = g.position(g.add(sum, other));
+    }
     const ordering o = optimize(g.view());
-    REQUIRE(o.keep.size() == 1);
-    CHECK(o.keep[0].tensor == x);
-    CHECK(o.keep[0].until == g.position(mul));
+    std::map<id, std::int32_t> kept;
+    for (const keep_alive& k : o.keep) kept[k.tensor] = std::max(kept[k.tensor], k.until);
+    CHECK(kept == want);
     CHECK(o.peak_after >= o.peak_before);
+}
+
+TEST_CASE("results that a step quantizes are kept no longer than they are read", "[optimize]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    const id made = g.add(g.matmul(format::q4_K, 512, x), g.weight(format::f32, {512}));
+    id value = no_tensor;
+    SECTION("a result as it is") { value = made; }
+    SECTION("a function of it") { value = g.unary(made, sub_op::gelu); }
+    g.unary(g.matmul(format::q4_K, 512, value), sub_op::silu);
+    const ordering o = optimize(g.view());
+    for (const keep_alive& k : o.keep) CHECK(k.tensor == x);
 }
 
 TEST_CASE("what is gated is kept alive until the matrices that read it, in prompts too",
@@ -288,6 +330,10 @@ TEST_CASE("what is gated is kept alive until the matrices that read it, in promp
         c.multiply(c.g.glu(c.gate, c.x));
         CHECK(c.kept() == std::set{c.x, c.gate});
     }
+    SECTION("factors of a product without a function") {
+        c.multiply(c.g.mul(c.x, c.gate));
+        CHECK(c.kept() == std::set{c.x, c.gate});
+    }
     SECTION("the two halves of a tensor") {
         const id both = c.g.other({c.g.input(format::f32, {256, 4 * c.tokens})});
         c.multiply(c.g.glu_of_halves(both));
@@ -322,7 +368,6 @@ TEST_CASE("nothing is kept alive to be gated where others read the value, or its
         const id value = c.g.glu(c.gate, c.x);
         c.product = c.g.mul_mat(value, c.g.input(format::f32, {128}));
     }
-    SECTION("it is a product without a function") { c.multiply(c.g.mul(c.x, c.gate)); }
     SECTION("the launch of two matrices gates their results") {
         const id gate = c.g.matmul(format::q8_0, 128, c.x);
         c.multiply(c.g.glu(gate, c.g.matmul(format::q8_0, 128, c.x)));

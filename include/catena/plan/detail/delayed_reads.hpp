@@ -99,9 +99,27 @@ inline std::int32_t matmul_for_one(const graph_index& g, std::int32_t value) {
     return made >= 0 && g.kind(made) == op::mul_mat ? made : -1;
 }
 
+/// The node whose result a value is but for constants that were multiplied or added; -1: none.
+inline std::int32_t made_before_constants(const graph_index& g, std::int32_t value) {
+    for (int ops = 4; ops > 0; --ops) {
+        const std::int32_t made = value == no_tensor ? -1 : g.position(value_behind(g.view, value));
+        if (made < 0) break;
+        const tensor& t = g.view.node(made);
+        const bool by_constant = (t.kind == op::mul || t.kind == op::add) &&
+                                 t.src[1] != no_tensor && g.constant(t.src[1]);
+        if (!by_constant) return made;
+        value = t.src[0];
+    }
+    return -1;
+}
+
 /// Are a gate and what it gates the results of two matrices that differ in their weights alone, or
 /// halves of one result? The launch of these matrices gates them.
 inline bool gated_where_made(const graph_index& g, const gated& v) {
+    if (v.x.tensor == no_tensor) {  // a function alone
+        const std::int32_t made = made_before_constants(g, v.gate.tensor);
+        return made >= 0 && is_matmul(g.kind(made));
+    }
     const std::int32_t one = matmul_for_one(g, v.gate.tensor), two = matmul_for_one(g, v.x.tensor);
     if (one < 0 || two < 0) return false;
     const tensor &gate = g.view.node(one), &x = g.view.node(two);
@@ -112,32 +130,44 @@ inline bool gated_where_made(const graph_index& g, const gated& v) {
            value_behind(g.view, gate.src[1]) == value_behind(g.view, x.src[1]);
 }
 
-/// The input of the RMS_NORM that a value is with its weight; no_tensor: it is no such norm.
-inline std::int32_t input_of_norm(const graph_index& g, std::int32_t value) {
-    for (const op kind : {op::mul, op::rms_norm}) {
-        const std::int32_t made = value == no_tensor ? -1 : g.position(value_behind(g.view, value));
-        if (made < 0 || g.kind(made) != kind) return no_tensor;
-        value = g.view.node(made).src[0];
-    }
-    return value;
+/// The input of the RMS_NORM behind a value, or the value.
+inline std::int32_t before_norm(const graph_index& g, std::int32_t value) {
+    const std::int32_t made = made_before_constants(g, value);
+    return made >= 0 && g.kind(made) == op::rms_norm ? g.view.node(made).src[0] : value;
 }
 
-/// The last matrix that reads a gated value: till then its launch may read what is gated, or the
-/// input of a norm that is gated, and the gate, or what was copied to it. It does so with one token
-/// alone; a prompt keeps the same, since engines run a token in memory allocated for a prompt.
-/// keep(tensor, last)
+/// The last node that may run in one launch with the matrices which alone read a value: till then
+/// that launch may read the value, or what it makes the value of: the input of a norm; a gate, or
+/// what was copied to it, and what is gated. It does so with few tokens alone; a prompt keeps the
+/// same, since engines run a token in memory allocated for a prompt. keep(tensor, last)
 template <class Keep>
-void keep_gated(const graph_index& g, const Keep& keep) {
-    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
-        if (g.kind(i) != op::mul && g.kind(i) != op::glu) continue;
-        const std::int32_t value = g.view.nodes[i];
-        if (!read_by_matrices(g, value)) continue;
-        const gated v = gated_at(g, i);
-        if (v.why.found() || v.product() || gated_where_made(g, v)) continue;
-        const std::int32_t last = g.live_until(value);
-        keep(input_of_norm(g, v.x.tensor), last);
-        for (const std::int32_t t : {v.x.tensor, v.gate.tensor, gathered_at(g, i).gate.tensor})
-            keep(t, last);
+void keep_activations(const graph_index& g, const slot_map& slots, const Keep& keep) {
+    for (const slot_map::candidate& c : slots.candidates()) {
+        if (!read_by_matrices(g, c.value)) continue;
+        const std::int32_t made = made_before_constants(g, c.value);
+        const op kind = made < 0 ? op::none : g.kind(made);
+        if (kind == op::norm || is_matmul(kind)) continue;  // whose launch quantizes the value
+        const gated v = made < 0 ? gated{{made, reason::no_gate}} : gated_at(g, made);
+        if (v.why.found()) {
+            keep(before_norm(g, c.value), c.until);
+        } else if (!gated_where_made(g, v)) {
+            for (const std::int32_t t : {v.x.tensor, before_norm(g, v.x.tensor), v.gate.tensor,
+                                         gathered_at(g, made).gate.tensor})
+                keep(t, c.until);
+        }
+    }
+}
+
+/// The last node that may join a matmul in its launch: till then that reads what the others read
+/// beside its results. keep(tensor, last)
+template <class Keep>
+void keep_operands(const graph_index& g, const slot_map& slots, const Keep& keep) {
+    for (const matmul_read& m : g.matmuls()) {
+        const std::int32_t last = slots.latest(m.node);
+        slots.each_joining(m.node, [&](use next) {
+            for (const read_edge& r : g.reads(next.node))
+                if (r.slot != next.slot) keep(r.tensor, last);
+        });
     }
 }
 
@@ -181,7 +211,7 @@ void keep_logits(const graph_index& g, const Keep& keep) {
 /// function are read until the last MUL or ADD of their chain, or until the ADD of a residual to a
 /// norm. The results of experts, and their ids, are read until the last op of the norm that adds
 /// them up.
-inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
+inline std::vector<keep_alive> delayed_reads(const graph_index& g, const slot_map& slots) {
     std::vector<keep_alive> out;
     slot_sums sums(g);
     const auto keep = [&](std::int32_t tensor, std::int32_t last) {
@@ -193,7 +223,8 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     keep_convolutions(g, keep);
     keep_delta_rules(g, keep);
     keep_logits(g, keep);
-    keep_gated(g, keep);
+    keep_activations(g, slots, keep);
+    keep_operands(g, slots, keep);
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;

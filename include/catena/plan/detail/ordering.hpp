@@ -221,8 +221,8 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 }
 
 /// Bytes that are enough for plans of the graph, whether they take over its MOE_FFNs or not.
-inline std::int64_t workspace_bound(const graph_index& g) {
-    const std::int64_t bound = slot_map(g).bound();
+inline std::int64_t workspace_bound(const graph_index& g, const slot_map& slots) {
+    const std::int64_t bound = slots.bound();
     const std::vector<std::uint8_t> whole = moe_ffns(g.view);
     if (whole.empty()) return bound;
     written_out nodes;
@@ -248,8 +248,9 @@ ordering optimize(const graph_view& view, const own_ops* ops) noexcept {
         out.order.clear();
         return out;
     }
-    out.keep = detail::delayed_reads(after);
-    out.workspace_bound = detail::workspace_bound(after);
+    const slot_map slots(after);
+    out.keep = detail::delayed_reads(after, slots);
+    out.workspace_bound = detail::workspace_bound(after, slots);
     out.peak_before = detail::peak_bytes(before, {});
     out.peak_after = detail::peak_bytes(after, out.keep);
     return out;

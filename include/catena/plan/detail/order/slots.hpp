@@ -65,6 +65,7 @@ class slot_map {
     }
 
     std::int32_t slots() const { return static_cast<std::int32_t>(ends_.size()); }
+    array_view<candidate> candidates() const { return {all_.data(), all_.data() + all_.size()}; }
 
     /// Bytes of a workspace that serves every plan of this topology whose sizes are no larger.
     std::int64_t bound() const {
@@ -80,6 +81,26 @@ class slot_map {
         std::int64_t sum = 0;
         for (const std::int64_t b : bytes) sum += b;
         return sum;
+    }
+
+    /// The last position at which a step could run the matmul: that of the last op which may join
+    /// it there.
+    std::int32_t latest(std::int32_t matmul) const {
+        std::int32_t last = matmul;
+        each_joining(matmul, [&last](use next) { last = std::max(last, next.node); });
+        return last;
+    }
+
+    /// Calls f(use) for each op that may join the step of a matmul: the op, and how it reads what
+    /// the one before it makes. Two readers are the halves of a gated result.
+    template <class F>
+    void each_joining(std::int32_t matmul, const F& f) const {
+        const std::int32_t root = g_.root(view_.nodes[matmul]);
+        if (g_.reader_count(root) > 2) return;
+        for (use next : g_.readers(root))
+            for (; next.node >= 0 && joins_steps(next.node);
+                 next = g_.only_reader(view_.nodes[next.node]))
+                f(next);
     }
 
   private:
@@ -148,19 +169,6 @@ class slot_map {
         std::int32_t last = c.until;
         for (std::int32_t o = first_[at(c.value)]; o >= 0; o = next_[at(o)])
             last = std::max(last, all_[at(o)].until);
-        return last;
-    }
-
-    /// The last position at which a step could run the matmul: that of the last op which may join
-    /// it there. Two readers are the halves of a gated result.
-    std::int32_t latest(std::int32_t matmul) const {
-        const std::int32_t root = g_.root(view_.nodes[matmul]);
-        std::int32_t last = matmul;
-        if (g_.reader_count(root) > 2) return last;
-        for (use next : g_.readers(root))
-            for (; next.node >= 0 && joins_steps(next.node);
-                 next = g_.only_reader(view_.nodes[next.node]))
-                last = std::max(last, next.node);
         return last;
     }
 
