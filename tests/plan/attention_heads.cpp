@@ -407,6 +407,20 @@ TEST_CASE("optimize keeps what heads start from until they are stored", "[plan][
     };
     CHECK(kept(c.q) == c.g.position(c.v_set));
     CHECK(kept(c.k) == c.g.position(c.v_set));
+    CHECK(kept(c.turned_k) == -1);  // it is stored, and not written
+}
+
+TEST_CASE("optimize keeps heads that are read at once until the last of their launch",
+          "[plan][heads]") {
+    layer_case c;
+    const id heads = c.rope(c.g.other({c.g.input(format::f32, {128, 2, 1})}));
+    c.g.same_shape(op::cont, heads, {heads});
+    const id later = c.rope(c.g.other({c.g.input(format::f32, {128, 2, 1})}));
+    const ordering order = optimize(c.g.view());
+    REQUIRE(order.state.ok());
+    CHECK(std::any_of(order.keep.begin(), order.keep.end(), [&](const keep_alive& k) {
+        return k.tensor == heads && k.until == c.g.position(later);
+    }));
 }
 
 TEST_CASE("a chain that is switched off leaves heads to the engine", "[plan][heads]") {

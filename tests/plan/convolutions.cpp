@@ -388,6 +388,17 @@ TEST_CASE("an engine keeps the tokens until the launch of their convolution is d
     CHECK(kept->until >= c.g.position(c.k));
 }
 
+TEST_CASE("heads that are read at once stay until all are normed", "[plan][convolutions]") {
+    delta_case c;
+    c.g.same_shape(op::cont, c.q, {c.q});
+    std::rotate(c.g.nodes.begin() + c.g.position(c.q) + 1, c.g.nodes.end() - 1, c.g.nodes.end());
+    c.g[c.net].src[0] = c.g.nodes[static_cast<std::size_t>(c.g.position(c.q)) + 1];
+    const ordering found = optimize(c.g.view());
+    CHECK(std::any_of(found.keep.begin(), found.keep.end(), [&](const keep_alive& k) {
+        return k.tensor == c.q && k.until == c.g.position(c.k);
+    }));
+}
+
 TEST_CASE("a state that was gathered is not written over by what is made of it",
           "[plan][convolutions]") {
     delta_case c;

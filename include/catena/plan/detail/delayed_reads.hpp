@@ -24,7 +24,8 @@ namespace CATENA_NAMESPACE {
 namespace detail {
 
 /// The last node of heads that one launch could take: till then it may read what each of them
-/// starts from, and what says where their tokens stand. keep(tensor, last)
+/// starts from, and what says where their tokens stand, and all that it writes lies apart.
+/// keep(tensor, last)
 template <class Keep>
 void keep_heads(const graph_index& g, const Keep& keep) {
     const head_finder find(g);
@@ -43,12 +44,13 @@ void keep_heads(const graph_index& g, const Keep& keep) {
         for (const head_chain& h : all) {
             for (const std::int32_t t : {h.x, h.turn.positions, h.turn.factors}) keep(t, last);
             if (h.store >= 0) keep(g.view.node(h.store).src[1], last);
+            if (h.written) keep(g.view.nodes[h.made_by()], last);
         }
     }
 }
 
 /// The last node of a convolution and of the norms of its heads: till then one launch may read the
-/// tokens. keep(tensor, last)
+/// tokens, and the heads that it writes lie apart. keep(tensor, last)
 template <class Keep>
 void keep_convolutions(const graph_index& g, const Keep& keep) {
     const convolution_finder find(g);
@@ -61,6 +63,8 @@ void keep_convolutions(const graph_index& g, const Keep& keep) {
         found.by.each_node(behind);
         for (const head_chain& h : found.values) h.each_node(behind);
         for (const std::int32_t t : {found.by.x, found.by.state, found.by.state_ids}) keep(t, last);
+        for (const head_chain& h : found.values)
+            if (h.norm >= 0) keep(g.view.nodes[h.made_by()], last);
     }
 }
 
