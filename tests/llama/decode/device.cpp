@@ -189,10 +189,11 @@ bool multiplies_quantized(const ggml_tensor* t) {
            t->src[0]->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
 }
 
-/// Does a verdict leave node i to the engine?
-bool faster_without(const catena::plan& plan, int i) {
+/// Does a verdict leave node i to the engine, or the precision that the graph asks for?
+bool left_on_purpose(const catena::plan& plan, int i) {
     return std::any_of(plan.left().begin(), plan.left().end(), [i](const catena::left_over& l) {
-        return l.what.node == i && l.what.why == catena::reason::engine_faster_in_models;
+        return l.what.node == i && (l.what.why == catena::reason::engine_faster_in_models ||
+                                    l.what.why == catena::reason::activation_precision);
     });
 }
 
@@ -218,7 +219,7 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
     const std::int64_t launches = s.planned.launches();
     for (int i = 0; i < graph->n_nodes; ++i) {
         const bool engine = s.planned.at(i) == catena::role::engine;
-        const bool matmul = multiplies_quantized(graph->nodes[i]) && !faster_without(*plan, i);
+        const bool matmul = multiplies_quantized(graph->nodes[i]) && !left_on_purpose(*plan, i);
         done.matmuls += matmul;
         done.planned_matmuls += matmul && !engine;
         if (engine) {

@@ -20,8 +20,8 @@ ggml_backend_dev_t sm_90_device(std::size_t number = 0);
 struct device_work {
     std::int64_t walks = 0, plans = 0;
     std::array<std::int64_t, gpu_count> launches{};  ///< by device
-    std::int64_t matmuls = 0;          ///< nodes with a quantized weight, but for those that
-                                       ///< a verdict leaves to the engine
+    std::int64_t matmuls = 0;          ///< nodes with a quantized weight, but for those that are
+                                       ///< left to the engine on purpose
     std::int64_t planned_matmuls = 0;  ///< of those: done by steps of plans
     std::string error;                 ///< of the first launch that failed
 };
