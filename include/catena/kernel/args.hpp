@@ -176,7 +176,8 @@ struct matvec_member {
                                    ///< written
     void* f16_mma = nullptr;       ///< matmul: the result as f16, [block of 64][column]; null: not
                                    ///< written
-    std::int64_t weight_bytes = 0;  ///< size of the whole tensor: nothing behind it is read
+    std::int64_t weight_bytes = 0;  ///< from weight on, and from up on, to the end of the last
+                                    ///< matrix's rows: nothing behind it is read
     std::int64_t row_bytes = 0;     ///< one weight row to the next
     std::int64_t expert_bytes = 0;  ///< one expert's matrix to the next
     std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot; combined:

@@ -2,6 +2,7 @@
 // are the gated value B. Names in capitals are ggml's ops.
 #pragma once
 
+#include "catena/match/detail/state.hpp"
 #include "catena/match/detail/value.hpp"
 
 namespace CATENA_NAMESPACE {
@@ -22,6 +23,8 @@ struct gated {
 
     /// A plain product has no f.
     bool product() const { return !why.found() && function == gate_function::none; }
+    /// Are the gate and x the two halves of each row of one tensor?
+    bool halves() const { return gate.tensor == x.tensor && gate.offset != x.offset; }
 };
 
 constexpr gate_function function_of(sub_op s) {
@@ -69,8 +72,32 @@ inline own_call function_at(const graph_index& g, std::int32_t position) {
 
 namespace detail {
 
+/// The byte of each row of `whole` at which `name` begins, if it is the first or the second half of
+/// all rows. -1: it is neither.
+inline std::int64_t place_of_half(const graph_index& g, std::int32_t name, std::int32_t whole) {
+    const tensor &half = g.view.at(name), &all = g.view.at(whole);
+    bool fits = half.type == format::f32 && all.type == format::f32 &&
+                all.ne[0] == 2 * half.ne[0] && same_rows(all, half) && half.nb[0] == all.nb[0];
+    for (int d = 1; d < 4; ++d) fits = fits && (half.ne[d] == 1 || half.nb[d] == all.nb[d]);
+    const std::int64_t before = fits ? offset_in(g, name, whole) : -1;
+    return before == 0 || before == half.ne[0] * 4 ? before : -1;
+}
+
+/// Reads a gate and x that are views of the two halves of a tensor's rows as a GLU of that tensor
+/// would.
+inline void read_halves(const graph_index& g, gated& v) {
+    const std::int32_t whole = g.root(v.gate.tensor);
+    if (whole == v.gate.tensor || whole != g.root(v.x.tensor)) return;
+    const std::int64_t gate = place_of_half(g, v.gate.tensor, whole),
+                       x = place_of_half(g, v.x.tensor, whole);
+    if (gate < 0 || x < 0 || gate == x) return;
+    const row_strides rows = strides_of(g.view.at(whole));
+    v.gate = {whole, gate, rows}, v.x = {whole, x, rows};
+}
+
 /// Rewrite GLU(gate, x) to f(gate) * x, and GLU(ab) to f(a) * b, where a and b are the halves of
-/// each row. op_params[1] swaps the halves.
+/// each row. op_params[1] swaps the halves. Rewrite GLU(VIEW(ab), VIEW(ab)) in the same way if the
+/// views are the two halves.
 inline gated glu_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
@@ -96,6 +123,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     out.x = halves ? row_operand{t.src[0], t.ne[0] * 4, strides_of(first)}
                    : row_operand{t.src[1], 0, strides_of(view.at(t.src[1]))};
     if (halves && t.params[1] != 0) std::swap(out.gate, out.x);
+    if (!halves) read_halves(g, out);
     return out;
 }
 

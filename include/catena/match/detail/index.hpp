@@ -178,6 +178,17 @@ class graph_index {
         return seen ? use{} : readers(tensor)[0];
     }
 
+    /// The one node that reads a value, by one edge or by several, as a GLU reads two views of it.
+    /// -1: nobody or several nodes do, or somebody outside may.
+    std::int32_t only_node(std::int32_t tensor) const {
+        if (root(tensor) != tensor || marks_[at(tensor)] != 0) return -1;
+        const array_view<use> all = readers(tensor);
+        const bool one = all.size() > 0 && std::all_of(all.begin(), all.end(), [&](const use& u) {
+                             return u.node == all[0].node;
+                         });
+        return one ? all[0].node : -1;
+    }
+
     /// The positions between which a root's value is alive at least. -1: from before the view;
     /// max: until after it. Readers that may not exist keep nothing alive.
     std::int32_t live_from(std::int32_t root) const { return position_[at(root)]; }

@@ -97,9 +97,9 @@ inline bool read_by_matrices(const graph_index& g, std::int32_t value) {
                        [&g](const use& u) { return g.kind(u.node) == op::mul_mat && u.slot == 1; });
 }
 
-/// The matmul that makes a value for one reader alone, or -1.
+/// The matmul that makes a value for one node alone, or -1.
 inline std::int32_t matmul_for_one(const graph_index& g, std::int32_t value) {
-    const std::int32_t made = g.only_reader(value).node < 0 ? -1 : g.position(value);
+    const std::int32_t made = g.only_node(value) < 0 ? -1 : g.position(value);
     return made >= 0 && g.kind(made) == op::mul_mat ? made : -1;
 }
 
@@ -125,7 +125,7 @@ inline bool gated_where_made(const graph_index& g, const gated& v) {
         return made >= 0 && is_matmul(g.kind(made));
     }
     const std::int32_t one = matmul_for_one(g, v.gate.tensor), two = matmul_for_one(g, v.x.tensor);
-    if (one < 0 || two < 0) return false;
+    if (one < 0 || two < 0 || (one == two) != v.halves()) return false;
     const tensor &gate = g.view.node(one), &x = g.view.node(two);
     for (const std::int32_t s : {gate.src[0], gate.src[1], x.src[0], x.src[1]})
         if (s == no_tensor) return false;
@@ -184,11 +184,11 @@ inline std::int32_t last_of_experts(const graph_index& g, const routing& r) {
         const std::int32_t x = value_behind(g.view, g.view.node(u.node).src[1]);
         if (read == no_tensor) read = x;
         if (x != read) continue;
-        use next = {u.node, 0};
-        for (int i = 0; i <= max_followers && next.node >= 0; ++i) {
-            if (is_matmul(g.view.node(next.node).kind) && next.node != u.node) break;
-            last = std::max(last, next.node);
-            next = g.only_reader(g.view.nodes[next.node]);
+        std::int32_t next = u.node;
+        for (int i = 0; i <= max_followers && next >= 0; ++i) {
+            if (is_matmul(g.kind(next)) && next != u.node) break;
+            last = std::max(last, next);
+            next = g.only_node(g.view.nodes[next]);
         }
     }
     return last;

@@ -135,17 +135,17 @@ class order_builder {
     /// What follows a matmul and needs nothing but leaves and this group: its bias, its GLU.
     void emit_followers(std::int32_t node, std::int32_t first) {
         for (int i = 0; i < max_followers; ++i) {
-            const use u = g_.only_reader(view_.nodes[node]);
-            if (u.node < 0 || emitted_[at(u.node)] != 0) return;
-            const tensor& t = view_.node(u.node);
+            const std::int32_t next = g_.only_node(view_.nodes[node]);
+            if (next < 0 || emitted_[at(next)] != 0) return;
+            const tensor& t = view_.node(next);
             const bool follows =
-                follows_matmul(g_, u.node) && (t.kind != op::unary || has_function(u.node));
-            if (!follows || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
-            if (gates_a_product(u.node)) return;  // it moves when the product can
+                follows_matmul(g_, next) && (t.kind != op::unary || has_function(next));
+            if (!follows || t.view_src != no_tensor || engine_fuses(g_, next)) return;
+            if (gates_a_product(next)) return;  // it moves when the product can
             for (const std::int32_t s : t.src)
                 if (s != no_tensor && !at_hand(s, first, t)) return;
-            emit(u.node);
-            node = u.node;
+            emit(next);
+            node = next;
         }
     }
 

@@ -15,23 +15,25 @@ struct part_match<epilogue_part::glu> {
     /// The node that gates the result of `o`: a GLU, or the MUL behind a UNARY. -1: none.
     static std::int32_t node_of(const epilogue_site& s, const output& o) {
         if (!s.allowed.has(epilogue_part::glu)) return -1;
-        const use u = s.g.only_reader(o.result);
-        if (u.node < 0) return -1;
-        const op kind = s.g.kind(u.node);
-        if (kind == op::glu || kind == op::mul) return u.node;
+        const std::int32_t node = s.g.only_node(o.result);
+        if (node < 0) return -1;
+        const op kind = s.g.kind(node);
+        if (kind == op::glu || kind == op::mul) return node;
         if (kind != op::unary) return -1;
-        const use next = s.g.only_reader(s.view.nodes[u.node]);
+        const use next = s.g.only_reader(s.view.nodes[node]);
         return next.node >= 0 && s.g.kind(next.node) == op::mul ? next.node : -1;
     }
 
     /// Rewrite GLU(y, z), MUL(UNARY(y), z) and MUL(y, z) to glu(y, z), where z is the result of a
-    /// second matmul like that of y. Rewrite GLU(y) to glu(a, b), where a and b are the halves of
-    /// each column of y. `node` is the GLU or the MUL, which computes `v`.
+    /// second matmul like that of y. Rewrite GLU(y), and the GLU of two views, to glu(a, b), where
+    /// a and b are the halves of each column of y. `node` is the GLU or the MUL, which computes
+    /// `v`.
     static bool take(const epilogue_site& s, output& gate, const output& up, std::int32_t node,
                      const gated& v) {
         if (v.why.found()) return false;
         const bool halves = gate.matmul == up.matmul;
         if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;
+        if (halves != v.halves()) return false;
         if (!(halves ? can_split(s, gate) : alike(s, gate, up, node))) return false;
         if (!s.plain_result(node, gate.renamed)) return false;
         gate.params.function = v.function;
@@ -50,11 +52,11 @@ struct part_match<epilogue_part::glu> {
     }
 
   private:
-    /// Can a launch multiply with the two halves of the matmul's rows apart?
+    /// Can a launch multiply with the two halves of the rows apart, of each matrix if experts have
+    /// one each?
     static bool can_split(const epilogue_site& s, const output& o) {
         const tensor& w = s.weight_of(o.matmul);
-        return o.parts.empty() && w.ne[1] % 2 == 0 &&
-               !has_matrices(s.view, s.view.node(o.matmul)) && scales_split(s, o.matmul);
+        return o.parts.empty() && w.ne[1] % 2 == 0 && scales_split(s, o.matmul);
     }
 
     /// Can the scales of the matmul's weight be split between the two halves of its rows?

@@ -230,8 +230,9 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
     if (o.up >= 0) {
         m.up = at.of(view.node(o.up).src[0]);
     } else if (o.halves()) {
-        m.weight_bytes /= 2;
-        m.up = at.of(made.src[0], m.weight_bytes);
+        const std::int64_t half = what.rows * w.nb[1];  // of each matrix
+        m.weight_bytes -= half;
+        m.up = at.of(made.src[0], half);
         if (o.swapped) std::swap(m.weight, m.up);
     }
     if (what.written) m.dst = at.floats(o.result);

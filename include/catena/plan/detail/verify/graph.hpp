@@ -419,7 +419,7 @@ class engine_order {
                         .hash;
             return part;
         };
-        if (!picked && !own && m.rows % 2 == 0 && contiguous(t)) {  // a GLU may take the halves
+        if (m.rows % 2 == 0 && contiguous(t)) {  // a GLU may take the halves
             multiplied half = m;
             half.rows /= 2;
             multiplied second = scaled(half, half.rows);
