@@ -43,6 +43,22 @@ std::size_t squares_bytes(const member_shape& m, std::size_t columns) {
     return static_cast<std::size_t>(m.rows / 32) * columns * sizeof(float);
 }
 
+/// The two matrices of a GLU behind each other, those of each expert for itself.
+bytes in_one_tensor(const matvec_case& c, const member_shape& m, const member_data& d) {
+    const auto gap = static_cast<std::ptrdiff_t>(gap_bytes(c, m.type));
+    const std::ptrdiff_t all = static_cast<std::ptrdiff_t>(d.weight.size()) + gap,
+                         one = all / static_cast<std::ptrdiff_t>(matrices(c, m));
+    bytes out;
+    for (std::ptrdiff_t at = 0; at < all; at += one)
+        for (const bytes* of : {&d.weight, &d.up}) {
+            const std::ptrdiff_t end = std::min(at + one, all - gap);
+            out.insert(out.end(), of->begin() + at, of->begin() + end);
+            out.resize(out.size() + static_cast<std::size_t>(at + one - end));
+        }
+    out.resize(out.size() - static_cast<std::size_t>(gap));
+    return out;
+}
+
 /// Adds a member whose blocks take `band_rows` weight rows.
 void put_member(machine& on, std::span<const quantized_as> layouts, const matvec_case& c,
                 const member_shape& shape, const member_data& d, int band_rows, prepared& to) {
@@ -56,21 +72,18 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
                                   on.put(what + which, contents::data, to_bytes(data)));
     };
     matvec_member& m = to.members.emplace_back();
-    bytes weight = d.weight;
-    if (shape.halves) {
-        weight.resize(weight.size() + static_cast<std::size_t>(gap_bytes(c, shape.type)));
-        weight.insert(weight.end(), d.up.begin(), d.up.end());
-    }
-    m.weight = on.put("weight" + which, weights, weight, static_cast<std::size_t>(c.offset));
-    m.weight_bytes = static_cast<std::int64_t>(d.weight.size());
+    const bytes weight = shape.halves ? in_one_tensor(c, shape, d) : d.weight;
     m.row_bytes = row_stride(c, shape.type);
+    const std::int64_t half = shape.halves ? shape.rows * m.row_bytes : 0;
+    m.weight = on.put("weight" + which, weights, weight, static_cast<std::size_t>(c.offset));
+    m.weight_bytes = static_cast<std::int64_t>(weight.size()) - half;
     m.experts = c.experts_of(shape);
-    m.expert_bytes = m.experts == 0 ? 0 : shape.rows * m.row_bytes;
+    m.expert_bytes = m.experts == 0 ? 0 : shape.rows * m.row_bytes + half;
     m.rows = shape.rows;
     m.type = shape.type;
     if (!d.up.empty()) {  // its own distance from a boundary
         const int offset = c.offset == 0 ? 0 : (c.offset + 6) % 16;
-        m.up = shape.halves ? static_cast<const std::byte*>(m.weight) + shape.rows * m.row_bytes
+        m.up = shape.halves ? static_cast<const std::byte*>(m.weight) + half
                             : on.put("up" + which, weights, d.up, static_cast<std::size_t>(offset));
     }
     if (has_function(shape)) {

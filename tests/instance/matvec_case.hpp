@@ -43,7 +43,7 @@ struct member_shape {
     catena::gate_function function = catena::gate_function::relu;
     bool written = true;              ///< as f32
     bool in_place = false;            ///< the residual lies exactly under the result
-    bool halves = false;              ///< a GLU's matrices lie behind each other in one tensor
+    bool halves = false;              ///< a GLU's matrices lie behind each other, each expert's
     catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
     bool dense = false;               ///< behind experts of one token
     catena::gate_function own = catena::gate_function::none;  ///< epilogue_part::own

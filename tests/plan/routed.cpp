@@ -23,15 +23,15 @@ struct routed_layer : router_case {
     format type;
     id x, gate, up, glu, down;
 
-    explicit routed_layer(const router_shape& s = {}, format f = format::q4_K)
+    explicit routed_layer(const router_shape& s = {}, format f = format::q4_K, bool merged = false)
         : router_case(s), type(f) {
         g.nodes.pop_back();  // who reads experts and weights before matrices do
         const auto of_router = static_cast<std::ptrdiff_t>(g.nodes.size());
         x = g.reshape(g.scaled_norm(g.other({g.input(format::f32, {512, is.tokens})})),
                       {512, 1, is.tokens});
         std::rotate(g.nodes.begin(), g.nodes.begin() + of_router, g.nodes.end());
-        gate = of_experts(256, x), up = of_experts(256, x);
-        glu = g.glu(gate, up);
+        gate = of_experts(merged ? 512 : 256, x), up = merged ? gate : of_experts(256, x);
+        glu = merged ? g.glu_of_views(gate) : g.glu(gate, up);
         down = of_experts(512, glu);
         g.other({down, weights});
     }
@@ -203,7 +203,7 @@ TEST_CASE("others that read experts before their launch keep routing apart", "[p
 
 TEST_CASE("optimize keeps logits until the gates of the experts are multiplied",
           "[plan][routing]") {
-    routed_layer c;
+    routed_layer c({}, format::q4_K, GENERATE(false, true));
     const ordering order = optimize(c.g.view());
     REQUIRE(order.state.ok());
     std::int32_t until = -1;

@@ -63,6 +63,18 @@ class graph_builder {
         (*this)[t].params[1] = swapped;
         return t;
     }
+    /// GLU of two views, the halves of each row of a tensor: the gate is the first, or swapped.
+    id glu_of_views(id both, bool swapped = false) {
+        const auto half = [&](bool second) {
+            const catena::tensor b = (*this)[both];
+            const id t =
+                view(both, {b.ne[0] / 2, b.ne[1], b.ne[2], b.ne[3]}, second ? b.ne[0] / 2 * 4 : 0);
+            for (int d = 1; d < 4; ++d) (*this)[t].nb[d] = b.nb[d];
+            return t;
+        };
+        const id gate = half(swapped);
+        return glu(gate, half(!swapped));
+    }
     id unary(id x, catena::sub_op sub) {
         const id t = same_shape(op::unary, x, {x});
         (*this)[t].sub = sub;

@@ -157,6 +157,42 @@ id growth::strided(id x, shape ne, std::int64_t nb1, std::int64_t offset) {
     return t;
 }
 
+id growth::gated(id gate, id up) {
+    if (one_in(3)) {
+        const id open = unary(gating(), gate);
+        if (one_in(10)) strays_.push_back(open);
+        return one_in(3) ? binary(op::mul, up, open) : binary(op::mul, open, up);
+    }
+    const id t = binary(op::glu, gate, up);
+    g_[t].sub = any({sub_op::swiglu, sub_op::swiglu, sub_op::geglu, sub_op::geglu_erf,
+                     sub_op::geglu_quick, sub_op::reglu, sub_op::swiglu_oai});
+    const float alpha = 1.702f, limit = 0.5f;
+    std::memcpy(&g_[t].params[2], &alpha, sizeof(alpha));
+    std::memcpy(&g_[t].params[3], &limit, sizeof(limit));
+    return t;
+}
+
+/// The GLU of one tensor that holds gate and value side by side.
+id growth::two_halves(id both, std::int64_t rows) {
+    const shape half = {rows, ne(both, 1), ne(both, 2)};
+    if (one_in(2)) {
+        const id t = g_.node(op::glu, format::f32, half, {both});
+        g_[t].sub = any({sub_op::swiglu, sub_op::geglu, sub_op::reglu});
+        g_[t].params[1] = one_in(2);
+        return t;
+    }
+    const id gate = strided(both, half, 2 * rows * 4, 0);
+    const id up = strided(both, half, 2 * rows * 4, rows * 4);
+    return one_in(2) ? gated(gate, up) : gated(up, gate);
+}
+
+id growth::glu(id x, std::int64_t rows) {
+    if (one_in(3)) return two_halves(after_matmul(matmul(x, 2 * rows), x), rows);
+    const id gate = after_matmul(matmul(x, rows), x);
+    const id up = one_in(12) ? gate : after_matmul(matmul(x, rows), x);
+    return gated(gate, up);
+}
+
 id growth::norm_weight(std::int64_t k) {
     if (one_in(25)) return leaf(format::f32, {1}, true);
     if (one_in(40)) return mix({leaf(format::f32, {k}, true)}, {k});

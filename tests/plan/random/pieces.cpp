@@ -73,41 +73,6 @@ id growth::stored(id value, std::int64_t length) {
     return one_in(2) ? written : g_.view(store, {length, columns_});
 }
 
-id growth::gated(id gate, id up) {
-    if (one_in(3)) {
-        const id open = unary(gating(), gate);
-        if (one_in(10)) strays_.push_back(open);
-        return one_in(3) ? binary(op::mul, up, open) : binary(op::mul, open, up);
-    }
-    const id t = binary(op::glu, gate, up);
-    g_[t].sub = any({sub_op::swiglu, sub_op::swiglu, sub_op::geglu, sub_op::geglu_erf,
-                     sub_op::geglu_quick, sub_op::reglu, sub_op::swiglu_oai});
-    const float alpha = 1.702f, limit = 0.5f;
-    std::memcpy(&g_[t].params[2], &alpha, sizeof(alpha));
-    std::memcpy(&g_[t].params[3], &limit, sizeof(limit));
-    return t;
-}
-
-/// The GLU of one tensor that holds gate and value side by side.
-id growth::two_halves(id both, std::int64_t rows) {
-    if (one_in(2)) {
-        const id t = g_.node(op::glu, format::f32, {rows, rows_of(both)}, {both});
-        g_[t].sub = any({sub_op::swiglu, sub_op::geglu, sub_op::reglu});
-        g_[t].params[1] = one_in(2);
-        return t;
-    }
-    const id gate = strided(both, {rows, rows_of(both)}, 2 * rows * 4, 0);
-    const id up = strided(both, {rows, rows_of(both)}, 2 * rows * 4, rows * 4);
-    return one_in(2) ? gated(gate, up) : gated(up, gate);
-}
-
-id growth::glu(id x, std::int64_t rows) {
-    if (one_in(3)) return two_halves(after_matmul(matmul(x, 2 * rows), x), rows);
-    const id gate = after_matmul(matmul(x, rows), x);
-    const id up = one_in(12) ? gate : after_matmul(matmul(x, rows), x);
-    return gated(gate, up);
-}
-
 /// Some models norm what the last matrix of a part reads.
 id growth::maybe_normed(id x) { return one_in(8) ? normed(x) : x; }
 
@@ -152,8 +117,11 @@ void growth::experts() {
         if (!one_in(4)) return y;
         return g_.same_shape(op::add_id, y, {y, leaf(format::f32, {n, count}), by});
     };
-    const id gate = picked(slots, rows);
-    const id inner = one_in(6) ? unary(gating(), gate) : gated(gate, picked(slots, rows));
+    const bool merged = one_in(3);
+    const id gate = picked(slots, merged ? 2 * rows : rows);
+    const id inner = merged      ? two_halves(gate, rows)
+                     : one_in(6) ? unary(gating(), gate)
+                                 : gated(gate, picked(slots, rows));
     const id down = picked(inner, k_);
     const id weighted = one_in(4) ? down : binary(op::mul, down, share);
     id sum = catena::no_tensor;
