@@ -167,6 +167,7 @@ void leave_out_what_it_cannot(matvec_case& c, const product_computation& compute
     for (member_shape& m : c.members) {
         m.parts.bits &= can.bits;
         m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
+        m.halves = m.halves && m.parts.has(epilogue_part::glu);
         m.written = m.written || !m.parts.has(epilogue_part::quantize);
         m.begins = m.begins && m.parts.has(epilogue_part::quantize);
     }
