@@ -1,11 +1,14 @@
 // The halves of one matrix's results, of which one gates the other: read as one tensor or by two
 // views, of a dense matrix or of experts.
 #include "cases.hpp"
+#include "faults.hpp"
 #include "random/tables.hpp"
 
 #include "catena/plan/optimize.hpp"
+#include "catena/plan/verify.hpp"
 
 #include <algorithm>
+#include <utility>
 
 using namespace catena;
 using namespace catena_test;
@@ -105,6 +108,28 @@ TEST_CASE("the rows of each expert's matrix are halves that gate each other", "[
     CHECK(m.weight_bytes == c.experts * w.nb[2] - half);  // to the end of the last expert's rows
 }
 
+TEST_CASE("the proof finds halves that are exchanged, or those of other rows", "[halves]") {
+    halves_case c(GENERATE(1, 2));
+    if (GENERATE(false, true))
+        c.dense();
+    else
+        c.of_experts();
+    c.gated(GENERATE(false, true), false);
+    c.g.other({c.value});
+    const graph_view view = c.g.view();
+    const auto proved_with = [&](void (*put)(matvec_member&)) {
+        plan p = c.planned();
+        REQUIRE(c.inside(p));
+        put(plan_faults{p}.member(static_cast<std::size_t>(p.at(c.g.position(c.both)).step), 0));
+        return verify(view, p).state.ok();
+    };
+    CHECK(proved_with([](matvec_member&) {}));
+    CHECK_FALSE(proved_with([](matvec_member& m) { std::swap(m.weight, m.up); }));
+    CHECK_FALSE(proved_with([](matvec_member& m) { m.up = m.weight; }));
+    CHECK_FALSE(proved_with(
+        [](matvec_member& m) { m.up = static_cast<const std::byte*>(m.up) - m.row_bytes; }));
+}
+
 TEST_CASE("halves that a launch cannot gate are gated from memory", "[halves]") {
     halves_case c(GENERATE(1, 2));
     const std::int64_t half = 4 * c.inner;
@@ -179,4 +204,17 @@ TEST_CASE("halves are found before the engine has given out memory", "[halves]")
     const ordering o = optimize(view);
     REQUIRE(o.state.ok());
     for (const keep_alive& k : o.keep) CHECK(k.tensor != c.both);
+}
+
+TEST_CASE("a result that gates itself is kept until the matrix that reads the value", "[halves]") {
+    halves_case c;
+    c.dense();
+    c.value = c.g.glu(c.both, c.both);
+    const id last = c.g.matmul(format::q4_K, 64, c.value);
+    const ordering o = optimize(c.g.view());
+    REQUIRE(o.state.ok());
+    const auto of_result = [&](const keep_alive& k) { return k.tensor == c.both; };
+    const auto kept = std::find_if(o.keep.begin(), o.keep.end(), of_result);
+    REQUIRE(kept != o.keep.end());
+    CHECK(kept->until == c.g.position(last));
 }
