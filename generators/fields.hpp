@@ -68,9 +68,11 @@ void each_field(problem_member& m, const Visit& visit) {
 
 template <class Visit>
 void each_field(row_problem& p, const Visit& visit) {
-    auto& [needs, sum, k, rows, quant_k, slots, stored, sequences, alignment] = p;
+    auto& [needs, sum, k, rows, quant_k, slots, stored, least_k, values, stored_values, sequences,
+           alignment] = p;
     visit("needs", needs), visit("sum", sum), visit("k", k), visit("rows", rows);
     visit("quant_k", quant_k), visit("slots", slots), visit("stored", stored);
+    visit("least_k", least_k), visit("values", values), visit("stored_values", stored_values);
     visit("sequences", sequences), visit("alignment", alignment);
 }
 

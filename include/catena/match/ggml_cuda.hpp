@@ -74,7 +74,7 @@ inline bool stores_with_turn(const graph_view& view, const head_chain& h) {
     const pairing pairs = h.turn.numbers.pairs;
     const tensor& t = view.node(h.store);
     return (pairs == pairing::neighbors || pairs == pairing::halves) && h.scaled < 0 &&
-           (t.type == format::f32 || t.type == format::f16) &&
+           h.join < 0 && (t.type == format::f32 || t.type == format::f16) &&
            view.at(t.src[1]).type == format::i64;
 }
 
@@ -86,6 +86,8 @@ inline int ggml_cuda_head_launches(const graph_view& view, const head_chain& h) 
     int launches = h.rope >= 0 && !normed_apart ? 1 : 0;
     if (h.norm >= 0 && (h.rope < 0 || h.token_norm)) ++launches;
     if (h.scaled >= 0) ++launches;
+    if (h.joins_front()) return launches;  // the value in front counts what they share
+    if (h.join >= 0) ++launches;
     if (h.store >= 0 && (h.rope < 0 || !stores_with_turn(view, h))) ++launches;
     return launches;
 }

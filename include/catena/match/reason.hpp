@@ -104,6 +104,7 @@ namespace CATENA_NAMESPACE {
       "its positions are not i32 without gaps, as many as its mode has for tokens")                \
     X(rope_factors, "what divides its angles is not f32 without gaps, a number for each pair")     \
     X(heads_reshaped, "its heads are of several batches, or of another shape than its result")     \
+    X(not_joined, "it does not put the heads of two f32 values into one row each, end to end")     \
     X(cache_format, "no row stores heads in the format of the cache")                              \
     X(cache_shape, "what it stores is not f32 rows, each for one row of the cache")                \
     X(cache_ids, "its numbers of rows are not i64 or i32 without gaps, one for each row")          \

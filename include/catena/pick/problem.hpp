@@ -43,6 +43,9 @@ struct row_problem {
     /// norm of tokens the rounds in which a block reads a token (kernel/heads.hpp).
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
+    /// Elements of the shortest head, of all heads, and of those that are stored; 0: all heads have
+    /// k elements.
+    std::int64_t least_k = 0, values = 0, stored_values = 0;
     std::int64_t sequences = 1;  ///< of a convolution
     int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
                          ///< and strides
@@ -51,6 +54,7 @@ struct row_problem {
 constexpr bool operator==(const row_problem& a, const row_problem& b) {
     return a.needs == b.needs && a.sum == b.sum && a.k == b.k && a.rows == b.rows &&
            a.quant_k == b.quant_k && a.slots == b.slots && a.stored == b.stored &&
+           a.least_k == b.least_k && a.values == b.values && a.stored_values == b.stored_values &&
            a.sequences == b.sequences && a.alignment == b.alignment;
 }
 constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !(a == b); }
@@ -184,10 +188,13 @@ constexpr std::int64_t bytes_of_heads(const row_problem& p) {
     if (convolves(p.needs.stages)) return bytes_of_convolution(p);
     if (recalls(p.needs.stages)) return bytes_of_delta_rule(p);
     const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
-    std::int64_t bytes = 4 * p.k * (2 * p.rows - p.stored + vectors), widest = 0;
+    const bool alike = p.values == 0;
+    const std::int64_t values = alike ? p.k * p.rows : p.values,
+                       stored = alike ? p.k * p.stored : p.stored_values;
+    std::int64_t bytes = 4 * (2 * values - stored + p.k * vectors), widest = 0;
     for (const format id : p.needs.emits)
-        if (id != format::f32 && row_bytes(id, p.k) > widest) widest = row_bytes(id, p.k);
-    return bytes + p.stored * (widest > 0 ? widest : 4 * p.k);
+        if (id != format::f32 && row_bytes(id, stored) > widest) widest = row_bytes(id, stored);
+    return bytes + (widest > 0 ? widest : 4 * stored);
 }
 
 /// Logits are read, the numbers of all experts and the weights of some are written.

@@ -81,7 +81,9 @@ inline std::string work(const row_problem& p) {
         return detail::counted(quotient(p.rows * values_of_warp, p.k), " head of ", " heads of ") +
                std::to_string(p.k) + " recalled for " +
                detail::counted(p.slots, " token", " tokens");
-    const std::string rows = detail::counted(p.rows, " row of ", " rows of ") + std::to_string(p.k);
+    const std::string rows = detail::counted(p.rows, " row of ", " rows of ") +
+                             (p.values == 0 ? "" : std::to_string(p.least_k) + " to ") +
+                             std::to_string(p.k);
     if (convolves(p.needs.stages))
         return rows + ", each value of " + std::to_string(p.slots) + " taps" +
                (p.sequences == 1 ? "" : ", of " + std::to_string(p.sequences) + " sequences");

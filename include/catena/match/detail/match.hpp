@@ -80,8 +80,9 @@ struct delta_rule {
 };
 
 /// The heads of one value, such as Q, K or V on its way to attention, and the nodes of its chain,
-/// which are at most RMS_NORM, MUL, ROPE, SCALE and SET_ROWS. A node is given by its position; -1:
-/// there is none.
+/// which are at most RMS_NORM, MUL, ROPE, SCALE, CONCAT and SET_ROWS. A node is given by its
+/// position; -1: there is none. A CONCAT puts the heads of two values into one row each: the value
+/// in front has the nodes from the CONCAT on, so that each node is one value's.
 struct head_chain {
     obstacle why;  ///< reason why no launch takes these heads
     std::int32_t x = no_tensor;
@@ -89,23 +90,36 @@ struct head_chain {
     std::int64_t k = 0, count = 0;  ///< elements of a head, heads of a token
     std::int64_t tokens = 0;
     std::int64_t first_channel = 0;  ///< of a convolution that makes the heads
-    std::int32_t norm = -1, mul = -1, rope = -1, scaled = -1, store = -1;
+    std::int64_t first = 0;          ///< element of the CONCAT's rows at which a head begins
+    std::int32_t norm = -1, mul = -1, rope = -1, scaled = -1, join = -1, store = -1;
     std::int32_t weight = no_tensor;  ///< weight of the norm
     float eps = 0, scale = 1;
     head_turn turn;           ///< the turn, if there is a ROPE
     bool token_norm = false;  ///< the norm is one of all heads of a token
-    bool written = false;     ///< others than the SET_ROWS read the value
+    bool written = false;     ///< others than the SET_ROWS read the value, or the CONCAT's result
 
-    /// The node whose result the value is; -1: x itself, which is only stored.
-    std::int32_t made_by() const {
+    /// The node that makes the heads alone; -1: they are x itself.
+    std::int32_t heads_by() const {
         return scaled >= 0 ? scaled : rope >= 0 ? rope : mul >= 0 ? mul : norm;
     }
+    /// The node whose result has the heads; -1: x itself, which is only stored.
+    std::int32_t made_by() const { return join >= 0 ? join : heads_by(); }
+    /// Is it the second value of a CONCAT?
+    bool joins_front() const { return first > 0; }
 
     /// f(position) for each node, in the order in which the value passes them.
     template <class F>
     void each_node(const F& f) const {
-        for (const std::int32_t n : {norm, mul, rope, scaled, store})
+        for (const std::int32_t n : {norm, mul, rope, scaled})
             if (n >= 0) f(n);
+        if (joins_front()) return;
+        for (const std::int32_t n : {join, store})
+            if (n >= 0) f(n);
+    }
+    bool has(std::int32_t node) const {
+        bool found = false;
+        each_node([&](std::int32_t n) { found = found || n == node; });
+        return found;
     }
 };
 

@@ -32,7 +32,7 @@ void keep_heads(const graph_index& g, const Keep& keep) {
     std::vector<std::uint8_t> taken(static_cast<std::size_t>(g.view.node_count), 0);
     const auto open = [&taken](std::int32_t i) { return taken[static_cast<std::size_t>(i)] == 0; };
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
-        if ((g.kind(i) != op::rope && g.kind(i) != op::set_rows) || !open(i)) continue;
+        if (!head_finder::begins_heads(g.kind(i)) || !open(i)) continue;
         const std::vector<head_chain> all = find.group(i, open);
         if (all.empty() || all.front().why.found()) continue;
         std::int32_t last = i;

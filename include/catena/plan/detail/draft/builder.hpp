@@ -49,6 +49,7 @@ class plan_builder : drafter {
                     break;
                 case op::rope:
                 case op::set_rows:
+                case op::concat:
                     if (open(i)) heads_.plan(i);
                     break;
                 case op::ssm_conv:

@@ -78,6 +78,7 @@ class head_fuser : drafter {
     reason check(const head_chain& h) const {
         if (h.why.found()) return h.why.why;
         if (h.norm >= 0) return reason::norm_of_heads;
+        if (h.join >= 0) return reason::heads_reshaped;
         if (h.rope >= 0 && (h.turn.numbers.positions() != 1 || h.turn.numbers.first != 0))
             return reason::rope_mode;
         if (h.written && !contiguous(view_.node(h.made_by()))) return reason::heads_reshaped;

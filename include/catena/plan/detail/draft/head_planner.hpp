@@ -21,10 +21,10 @@ class head_planner : drafter {
     /// Tries the heads that a norm begins, if it is one of heads.
     void plan_behind(std::int32_t norm) {
         if (known_.heads < 0) return;
-        if (const std::int32_t rope = find_.turned_behind(norm); rope >= 0) plan(rope);
+        if (const std::int32_t node = find_.heads_behind(norm); node >= 0) plan(node);
     }
 
-    /// Tries the heads at a ROPE or a SET_ROWS with those that follow, once.
+    /// Tries the heads at a ROPE, a CONCAT or a SET_ROWS with those that follow, once.
     void plan(std::int32_t node) {
         if (known_.heads < 0 || !tried_.insert(node).second) return;
         const auto open = [this](std::int32_t i) { return !draft_.covered(i); };
@@ -32,6 +32,7 @@ class head_planner : drafter {
         if (all.empty()) return;
         obstacle why = all.front().why.found() ? all.front().why : try_all(all);
         if (!why.found() || why.why == reason::taken) return;
+        if (g_.kind(node) == op::concat && !find_.joins_heads(node)) return;
         why.node = node;
         draft_.leave(why, nearest_);
     }
@@ -41,11 +42,14 @@ class head_planner : drafter {
     rejection nearest_;
     std::unordered_set<std::int32_t> tried_;
 
-    /// Tries a step of all values, then steps without the first or the last value, and so on.
+    /// Tries a step of all values, then steps without the first or the last value, and so on. The
+    /// two values of a CONCAT stay together.
     obstacle try_all(const std::vector<head_chain>& all) {
         obstacle first;
+        const auto cuts = [&all](std::size_t i) { return i < all.size() && all[i].joins_front(); };
         for (std::size_t count = all.size(); count > 0; --count)
             for (std::size_t from = 0; from + count <= all.size(); ++from) {
+                if (cuts(from) || cuts(from + count)) continue;
                 const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from);
                 const obstacle why = step({begin, begin + static_cast<std::ptrdiff_t>(count)});
                 if (!why.found()) return from == 0 ? why : first;
@@ -57,11 +61,8 @@ class head_planner : drafter {
     /// Is what one of them starts from made by another? It is there when the launch is done.
     bool read_each_other(const std::vector<head_chain>& some) const {
         const auto makes = [&](std::int32_t maker) {
-            return std::any_of(some.begin(), some.end(), [maker](const head_chain& h) {
-                bool found = false;
-                h.each_node([&](std::int32_t n) { found = found || n == maker; });
-                return found;
-            });
+            return std::any_of(some.begin(), some.end(),
+                               [maker](const head_chain& h) { return h.has(maker); });
         };
         return std::any_of(some.begin(), some.end(),
                            [&](const head_chain& h) { return makes(g_.position(g_.root(h.x))); });

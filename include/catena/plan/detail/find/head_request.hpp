@@ -22,17 +22,19 @@ inline int alignment_of(const graph_view& view, const head_chain& h) {
     const auto of_rows = [&](std::int64_t nb1, std::int64_t nb2) {
         return static_cast<std::uint64_t>((h.count > 1 ? nb1 : 0) | (h.tokens > 1 ? nb2 : 0));
     };
+    const auto begins = [&h](unsigned size) { return static_cast<std::uint64_t>(h.first) * size; };
     if (h.x != no_tensor) reaches(h.x, of_rows(h.at.nb1, h.at.nb2), 4);
     if (h.weight != no_tensor) reaches(h.weight, 0, 4);
     if (h.written) {
         const tensor& t = view.node(h.made_by());
-        reaches(view.nodes[h.made_by()], of_rows(t.nb[1], t.nb[2]), 4);
+        reaches(view.nodes[h.made_by()], of_rows(t.nb[1], t.nb[2]) | begins(4), 4);
     }
     if (h.store >= 0) {
         const tensor& t = view.node(h.store);
         const auto size = static_cast<unsigned>(info(t.type).block_bytes);
         const bool values = info(t.type).block_elements == 1;
-        if (values) reaches(view.nodes[h.store], static_cast<std::uint64_t>(t.nb[1]), size);
+        const auto nb = static_cast<std::uint64_t>(t.nb[1]);
+        if (values) reaches(view.nodes[h.store], nb | begins(size), size);
     }
     if (h.k % 4 != 0) bits |= 4;
     return static_cast<int>(bits & (~bits + 1));
@@ -79,6 +81,19 @@ inline row_problem problem_of(const graph_view& view, const delta_rule& d) {
     return p;
 }
 
+/// Says how long heads are that have not all one length.
+inline void set_lengths(const std::vector<head_chain>& all, row_problem& p) {
+    const auto longest = [&p](const head_chain& h) { return h.k == p.k; };
+    if (convolves(p.needs.stages) || std::all_of(all.begin(), all.end(), longest)) return;
+    p.least_k = p.k;
+    for (const head_chain& h : all) {
+        const std::int64_t values = h.k * h.count * h.tokens;
+        p.least_k = std::min(p.least_k, h.k);
+        p.values += values;
+        if (h.store >= 0) p.stored_values += values;
+    }
+}
+
 /// What the row step of these heads must compute.
 inline row_problem problem_of(const graph_view& view, const std::vector<head_chain>& all,
                               const convolution& by = {}) {
@@ -109,6 +124,7 @@ inline row_problem problem_of(const graph_view& view, const std::vector<head_cha
         p.rows += rows;
         p.alignment = std::min(p.alignment, alignment_of(view, h));
     }
+    set_lengths(all, p);
     return p;
 }
 
@@ -175,12 +191,12 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
         }
         if (h.written) {
             const tensor& t = view.node(h.made_by());
-            m.f32 = at.floats(view.nodes[h.made_by()]);
+            m.f32 = at.floats(view.nodes[h.made_by()], 4 * h.first);
             m.f32_nb1 = t.nb[1], m.f32_nb2 = t.nb[2];
         }
         if (h.store < 0) continue;
         const tensor& t = view.node(h.store);
-        m.cache = at.of(view.nodes[h.store]);
+        m.cache = at.of(view.nodes[h.store], row_bytes(t.type, h.first));
         m.cache_ids = at.of(t.src[1]);
         m.cache_nb = t.nb[1];
         m.cache_rows = static_cast<std::int32_t>(t.ne[1]);
@@ -264,16 +280,20 @@ inline void cover_delta_rule(const graph_index& g, const delta_rule& d, trial_st
 }
 
 /// Lets a step cover the nodes of one value, which node `before` of the step makes; -1: it is
-/// there. A SET_ROWS reads nothing of the cache that it writes into. All warps of a token read what
-/// it norms, which has not the shape of heads, so that none of these is written over it.
+/// there. `beside`: the node of the step that makes the value behind it in a CONCAT, or -1. A
+/// SET_ROWS reads nothing of the cache that it writes into. A CONCAT's rows are longer than those
+/// that it reads, so that it is not written over them. All warps of a token read what it norms,
+/// which has not the shape of heads, so that none of these is written over it.
 inline void cover_head(const graph_index& g, const head_chain& h, std::int32_t before,
-                       trial_step& trial) {
+                       trial_step& trial, std::int32_t beside = -1) {
     constexpr unsigned cache = 1u << 2;
     h.each_node([&](std::int32_t n) {
         unsigned internal = before < 0 ? 0 : fed_by(g, n, before);
+        if (n == h.join && beside >= 0) internal |= fed_by(g, n, beside);
         if (n == h.store) internal |= cache;
         const bool written = n == h.store || (n == h.made_by() && h.written);
-        trial.nodes.push_back({n, !written, internal, n == h.store ? 0 : ~0u});
+        const bool moves = n == h.store || n == h.join;
+        trial.nodes.push_back({n, !written, internal, moves ? 0 : ~0u});
         before = n;
     });
 }
@@ -282,7 +302,11 @@ inline void cover_head(const graph_index& g, const head_chain& h, std::int32_t b
 inline void cover_heads(const graph_index& g, const std::vector<head_chain>& all,
                         const convolution& by, trial_step& trial) {
     if (by.found()) cover_convolution(g, by, trial);
-    for (const head_chain& h : all) cover_head(g, h, by.found() ? by.made_by() : -1, trial);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const bool front = all[i].join >= 0 && !all[i].joins_front();
+        const std::int32_t beside = front ? all[i + 1].heads_by() : -1;
+        cover_head(g, all[i], by.found() ? by.made_by() : -1, trial, beside);
+    }
     std::sort(trial.nodes.begin(), trial.nodes.end(),
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
 }

@@ -22,7 +22,7 @@ inline std::uint64_t as_word(std::int64_t high, std::int64_t low) {
 inline std::uint64_t hash(const row_problem& p) {
     hasher h;
     h << p.needs.emits.bits << p.needs.stages.bits
-      << detail::as_word(p.k, p.quant_k + p.stored + p.sequences);
+      << detail::as_word(p.k, p.quant_k + p.stored + p.values + p.sequences);
     h << detail::as_word(p.rows, p.slots << 8 | p.alignment << 1 | (p.sum ? 1 : 0));
     return h.value();
 }

@@ -131,7 +131,8 @@ class epilogue_launch : public head_launch {
     void heads(const matvec_args& a, member_products& p) {
         uses(p, epilogue_part::heads);
         p.v = turned_heads(a.heads, *p.head, p.v);
-        if (p.head->cache != nullptr) store_heads(a.heads, *p.head, p.v, 1);
+        if (p.head->cache != nullptr)
+            store_heads(a.heads, *p.head, std::int64_t{p.head->k} * p.head->heads, p.v, 1);
     }
 
     /// Adds the residual, and writes the results as f32 and as the next activation.

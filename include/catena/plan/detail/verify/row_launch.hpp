@@ -21,7 +21,14 @@ class row_launch : public delta_launch {
         begin(stream, beyond(s, r, a));
         if (a.convolved.channels > 0 && !wrong) return convolve(r, a);
         if (a.recalled.key_heads > 0 && !wrong) return recall(r, a);
-        for (std::int32_t i = 0; i < a.members && !wrong; ++i) run_heads(r, a, a.member[i]);
+        for (std::int32_t i = 0; i < a.members && !wrong; ++i) {
+            const bool two = i + 1 < a.members && end_to_end(a.member[i], a.member[i + 1]);
+            if (two)
+                run_joined(r, a, a.member[i], a.member[i + 1]);
+            else
+                run_heads(r, a, a.member[i]);
+            i += two ? 1 : 0;
+        }
     }
 
     void run(const step& s, const row& r, const route_args& a, std::int32_t stream) {
@@ -34,6 +41,38 @@ class row_launch : public delta_launch {
     void run_heads(const row& r, const heads_args& a, const head_member& m) {
         const std::size_t first_read = reads.size();
         const bool vector = r.policy.row().vector;
+        const value v = made_heads(r, a, m);
+        const rows_of n{m.k, m.heads, a.tokens, 1};
+        if (m.f32 != nullptr) {
+            const row_strides at{m.f32_nb1, m.f32_nb2, 0};
+            write(lies(n, m.f32, at, vector, "the result"), v, "the result", first_read);
+        }
+        if (m.cache != nullptr) store_heads(a, m, std::int64_t{m.k} * m.heads, v, vector ? 4 : 1);
+    }
+
+    /// Two values of a launch of heads that lie end to end in each row. No element of the result
+    /// lies where one of theirs does.
+    void run_joined(const row& r, const heads_args& a, const head_member& m,
+                    const head_member& behind) {
+        const bool vector = r.policy.row().vector;
+        const value front = made_heads(r, a, m), back = made_heads(r, a, behind);
+        const convolved_shape sizes{m.k + 1, behind.k, m.heads, a.tokens};
+        const value v = joined(front, back, sizes);
+        const std::int64_t k = std::int64_t{m.k} + behind.k;
+        if (m.f32 != nullptr) {
+            const rows_of n{k, m.heads, a.tokens, 1};
+            const row_strides at{m.f32_nb1, m.f32_nb2, 0};
+            aligned(address_of(behind.f32), vector ? 16 : 4, "the second value");
+            write(lies(n, m.f32, at, vector, "the result"), v, "the result", reads.size());
+        }
+        if (m.cache == nullptr) return;
+        aligned_cache(behind, vector ? 4 : 1);
+        store_heads(a, m, k, v, vector ? 4 : 1);
+    }
+
+    /// The heads of a value, before they are written.
+    value made_heads(const row& r, const heads_args& a, const head_member& m) {
+        const bool vector = r.policy.row().vector;
         const rows_of n{m.k, m.heads, a.tokens, 1};
         const std::int64_t values = n.k * n.all();
         value v =
@@ -45,13 +84,8 @@ class row_launch : public delta_launch {
             v = times(v, of_rows(this->vector(m.weight, row, vector ? 16 : 4, early.back().name),
                                  row, quotient(values, row)));
         }
-        v = turned_heads(a, m, v);
-        if (m.f32 != nullptr) {
-            const row_strides at{m.f32_nb1, m.f32_nb2, 0};
-            write(lies(n, m.f32, at, vector, "the result"), v, "the result", first_read);
-        }
-        if (m.cache != nullptr) store_heads(a, m, v, vector ? 4 : 1);
         if (values == 0) fail("has no elements", 0, "heads");
+        return turned_heads(a, m, v);
     }
 
     struct rows_of {
