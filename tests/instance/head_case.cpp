@@ -56,21 +56,41 @@ bytes with_gaps(const head_value& v, const std::vector<float>& values) {
     return to_bytes(out);
 }
 
-std::vector<float> without_gaps(const head_value& v, const bytes& raw) {
-    const std::vector<float> all = from_bytes<float>(raw);
-    const std::size_t step = size(v.k + v.gap);
-    std::vector<float> out;
-    for (std::size_t at = 0; at < all.size(); at += step)
-        out.insert(out.end(), all.begin() + static_cast<std::ptrdiff_t>(at),
-                   all.begin() + static_cast<std::ptrdiff_t>(at + size(v.k)));
-    return out;
-}
-
 std::int64_t cache_row_bytes(const head_value& v) {
     return row_bytes(v.cache, std::int64_t{v.k} * v.heads);
 }
 /// Rows of a cache lie apart, as those of a view of one may.
-std::int64_t cache_stride(const head_value& v) { return cache_row_bytes(v) + 16; }
+constexpr std::int64_t cache_gap = 16;
+std::int64_t cache_stride(const head_value& v) { return cache_row_bytes(v) + cache_gap; }
+
+/// Two values that have the same rows, one behind the other; or one alone.
+struct row_of_values {
+    const head_value *front, *behind = nullptr;
+
+    std::int64_t elements() const {
+        return front->k + (behind != nullptr ? behind->k : front->gap);
+    }
+    std::int64_t bytes_of_cache() const {
+        return cache_row_bytes(*front) + (behind != nullptr ? cache_row_bytes(*behind) : 0);
+    }
+};
+row_of_values row_with(const head_case& c, std::size_t which) {
+    if (c.values[which].behind) return {&c.values[which - 1], &c.values[which]};
+    const bool two = which + 1 < c.values.size() && c.values[which + 1].behind;
+    return {&c.values[which], two ? &c.values[which + 1] : nullptr};
+}
+
+/// What lies in rows of several values, or with gaps.
+std::vector<float> without_gaps(const head_case& c, std::size_t which, const bytes& raw) {
+    const head_value& v = c.values[which];
+    const std::vector<float> all = from_bytes<float>(raw);
+    const std::size_t step = size(row_with(c, which).elements());
+    std::vector<float> out;
+    for (std::size_t at = v.behind ? step - size(v.k) : 0; at < all.size(); at += step)
+        out.insert(out.end(), all.begin() + static_cast<std::ptrdiff_t>(at),
+                   all.begin() + static_cast<std::ptrdiff_t>(at + size(v.k)));
+    return out;
+}
 
 /// What lies in memory for the launch of a case.
 class launch_data {
@@ -103,15 +123,19 @@ class launch_data {
         const bytes x = with_gaps(v, x_of(c_, i));
         void* const at = on_.put("x", contents::data, x, size(c_.offset));
         m.x = static_cast<const float*>(at);
-        m.x_nb1 = m.f32_nb1 = 4 * std::int64_t{v.k + v.gap};
-        m.x_nb2 = m.f32_nb2 = m.x_nb1 * v.heads;
+        m.x_nb1 = 4 * std::int64_t{v.k + v.gap};
+        m.x_nb2 = m.x_nb1 * v.heads;
+        m.f32_nb1 = 4 * row_with(c_, i).elements();
+        m.f32_nb2 = m.f32_nb1 * v.heads;
         m.normed = v.normed, m.token_norm = v.token_norm, m.eps = 1e-6f;
         if (v.weighted)
             m.weight = static_cast<const float*>(
                 on_.put("weight", contents::weights, to_bytes(weight_of(c_, i)), size(c_.offset)));
-        if (v.written)
-            m.f32 =
-                static_cast<float*>(v.in_place ? at : on_.blank("f32", x.size(), size(c_.offset)));
+        if (v.written && v.behind)
+            m.f32 = a.member[i - 1].f32 + c_.values[i - 1].k;
+        else if (v.written)
+            m.f32 = static_cast<float*>(
+                v.in_place ? at : on_.blank("f32", size(m.f32_nb2 * c_.tokens), size(c_.offset)));
     }
 
     void add(std::size_t i) {
@@ -125,9 +149,11 @@ class launch_data {
         m.scale = v.scale;
         if (v.cache == format::unknown) return;
         m.cache_type = v.cache;
-        m.cache_nb = cache_stride(v);
+        m.cache_nb = row_with(c_, i).bytes_of_cache() + cache_gap;
         m.cache_rows = c_.cache_rows;
-        m.cache = on_.blank("cache", size(cache_stride(v) * c_.cache_rows));
+        m.cache = v.behind ? static_cast<std::byte*>(a.member[i - 1].cache) +
+                                 cache_row_bytes(c_.values[i - 1])
+                           : on_.blank("cache", size(m.cache_nb * c_.cache_rows));
         m.ids_of_64_bits = v.ids_of_64_bits;
         const std::vector<std::int64_t> rows = rows_of(c_);
         if (v.ids_of_64_bits)
@@ -239,7 +265,10 @@ head_outputs run(const instance& on, const head_case& c) {
     const std::vector<bytes> caches = read_caches(*machine, c, a);
     for (std::size_t i = 0; i < c.values.size(); ++i) {
         const head_member& m = a.member[i];
-        if (m.f32 != nullptr) out[i].f32 = machine->read(m.f32, size(m.x_nb2 * c.tokens));
+        const bool behind = c.values[i].behind;
+        if (m.f32 != nullptr)
+            out[i].f32 =
+                machine->read(a.member[behind ? i - 1 : i].f32, size(m.f32_nb2 * c.tokens));
         out[i].cache = caches[i];
     }
     return out;
@@ -247,11 +276,21 @@ head_outputs run(const instance& on, const head_case& c) {
 
 head_group put_results(machine& on, const head_case& c) { return launch_data(on, c, true).a; }
 
+/// The rows of each value's cache with the gaps behind them, as if it had one of its own.
 std::vector<bytes> read_caches(machine& on, const head_case& c, const head_group& a) {
     std::vector<bytes> out(c.values.size());
-    for (std::size_t i = 0; i < c.values.size(); ++i)
-        if (a.member[i].cache != nullptr)
-            out[i] = on.read(a.member[i].cache, size(cache_stride(c.values[i]) * c.cache_rows));
+    for (std::size_t i = 0; i < c.values.size(); ++i) {
+        const head_member& m = a.member[i];
+        const head_value& v = c.values[i];
+        if (m.cache == nullptr) continue;
+        const bytes all =
+            on.read(a.member[v.behind ? i - 1 : i].cache, size(m.cache_nb * c.cache_rows));
+        for (auto row = all.begin(); row != all.end(); row += m.cache_nb) {
+            const auto own = row + (v.behind ? cache_row_bytes(c.values[i - 1]) : 0);
+            out[i].insert(out[i].end(), own, own + cache_row_bytes(v));
+            out[i].insert(out[i].end(), row + m.cache_nb - cache_gap, row + m.cache_nb);
+        }
+    }
     return out;
 }
 
@@ -278,7 +317,7 @@ void check(const instance&, const head_case& c, const head_outputs& outputs) {
         const head_value& v = c.values[i];
         INFO("value " << i << " of " << v.heads << " heads of " << v.k << " in " << name(v.cache));
         const chain::outputs wanted = reference_of(c, i);
-        const std::vector<float> values = without_gaps(v, outputs[i].f32);
+        const std::vector<float> values = without_gaps(c, i, outputs[i].f32);
         if (v.written && c.nan)
             CHECK(std::any_of(values.begin(), values.end(), [](float f) { return std::isnan(f); }));
         if (v.written && c.check_numbers && !c.nan)

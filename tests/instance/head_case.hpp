@@ -26,6 +26,8 @@ struct head_value {
     bool ids_of_64_bits = true;
     int gap = 0;                ///< elements between the heads of x and of the result
     bool in_place = false;      ///< the result lies over x
+    bool behind = false;        ///< it has the rows of the value before, of the result and of the
+                                ///< cache, behind the elements of that
     std::vector<float> x = {};  ///< [k, heads, tokens], in place of what is put there
 };
 

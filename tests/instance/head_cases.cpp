@@ -135,6 +135,19 @@ std::vector<head_case> head_cases(const row_computation& computes, const row_pol
          .values = {{.k = k, .heads = 2, .turned = true, .written = true},
                     {.k = 32, .heads = 7, .cache = cache}},
          .rope = plain(pairing::halves, k)});
+    for (const int tokens : {1, 3}) {
+        const head_value copied{.k = k, .heads = 3, .written = true, .gap = 4};
+        const head_value turned{
+            .k = 32, .heads = 3, .turned = true, .written = true, .behind = true};
+        head_value normed{.k = k, .normed = true, .weighted = true, .cache = cache};
+        head_value last{.k = 32, .turned = true, .cache = cache, .behind = true};
+        if (tokens > 1)
+            normed.written = last.written = true, normed.cache = last.cache = format::q8_0;
+        add({.what = "values that have the same rows, one behind the other",
+             .values = {copied, turned, normed, last},
+             .tokens = tokens,
+             .rope = plain(pairing::neighbors, 32)});
+    }
     add({.what = "a NaN stays one",
          .values = layer(k, true, format::q8_0),
          .tokens = 2,

@@ -10,6 +10,7 @@
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/verify.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -164,6 +165,16 @@ TEST_CASE("without turns the launch copies Q's parts beside those of K", "[plan]
     CHECK(alone.step_of(alone.planned(), alone.q_joined) < 0);
 }
 
+TEST_CASE("no launch only copies or norms what CONCATs join", "[plan][heads][joined]") {
+    for (const bool norm : {false, true}) {
+        latent_case c({.cache = format::q4_1, .turns = false});
+        if (!norm) c.g.other({c.weighed});
+        const plan p = c.planned();
+        CHECK(c.step_of(p, c.q_joined) < 0);
+        CHECK(c.step_of(p, c.k_joined) < 0);
+    }
+}
+
 TEST_CASE("joined heads that others read are written, too", "[plan][heads][joined]") {
     latent_case c({.tokens = 2});
     c.g.other({c.k_joined});
@@ -205,6 +216,17 @@ TEST_CASE("parts that are no whole blocks of the cache are joined, and the engin
     CHECK(c.step_of(p, c.stored) != s);
     const heads_args a = p.args(s, nullptr).heads;
     CHECK(a.member[a.members - 2].f32 == c.g[c.k_joined].data);
+
+    latent_case two({.rank = 80, .size = 16, .cache = format::q8_0});  // V is stored, too
+    const id v = two.g.other({two.g.input(format::f32, {96, 1})}),
+             into = two.g.input(format::q8_0, {96, 64});
+    const id v_set = two.g.node(op::set_rows, format::q8_0, {96, 64}, {v, two.rows, into});
+    two.g.rename(v_set, into);
+    const auto end = two.g.nodes.end();
+    std::rotate(end - 3, end - 2, end);  // before attention
+    const plan q = two.planned();
+    REQUIRE(two.step_of(q, v_set) >= 0);
+    CHECK(two.step_of(q, v_set) == two.step_of(q, two.stored));
 }
 
 TEST_CASE("what a CONCAT joins otherwise is the engine's, which says why",
@@ -225,6 +247,9 @@ TEST_CASE("what a CONCAT joins otherwise is the engine's, which says why",
 
     latent_case wide({.rank = 1024});
     CHECK(left_why(wide.planned(), wide.g.position(wide.q_joined)) == reason::too_large);
+
+    latent_case turned({.size = 1024});
+    CHECK(left_why(turned.planned(), turned.g.position(turned.q_joined)) == reason::too_large);
 
     latent_case half;
     half.g[half.q_joined].type = format::f16;
@@ -256,6 +281,29 @@ TEST_CASE("a CONCAT whose result lies over what another part starts from is no p
     }
 }
 
+TEST_CASE("memory of a part that is not written may be anybody's", "[plan][heads][joined]") {
+    latent_case c({.tokens = 2});
+    c.g.share(c.kv, c.q_turned);  // which died when Q was joined
+    for (const id part : {c.g[c.norm].src[0], c.g[c.k_turned].src[0]})
+        c.g.share(part, c.kv, part == c.g[c.norm].src[0] ? 0 : 4 * c.is.rank);
+    const plan p = c.planned();
+    REQUIRE(p.steps().size() == 1);
+    CHECK(p.steps()[0].node_count == 7);
+}
+
+TEST_CASE("two values whose rows only lie beside each other are two results",
+          "[plan][heads][joined]") {
+    latent_case c;
+    const auto head = [&c] { return c.rope(c.g.other({c.g.input(format::f32, {64, 1, 1})})); };
+    const id a = head(), b = head();
+    c.g.share(b, a, 4 * 64);
+    c.g.other({a});
+    c.g.other({b});
+    const plan p = c.planned();
+    CHECK(c.step_of(p, a) >= 0);
+    CHECK(c.step_of(p, a) == c.step_of(p, b));
+}
+
 TEST_CASE("joined heads do not lie where one of their own parts starts", "[plan][heads][joined]") {
     latent_case c({.heads = 1});
     c.g.share(c.q_joined, c.absorbed);  // the copied part would even be where it was
@@ -276,6 +324,16 @@ TEST_CASE("optimize keeps what joined heads start from until the last of them is
         return until;
     };
     for (const id t : {c.q, c.absorbed, c.kv}) CHECK(kept(t) == c.g.position(c.stored));
+}
+
+TEST_CASE("optimize keeps what is only copied, too", "[plan][heads][joined]") {
+    latent_case c({.turns = false});
+    const ordering order = optimize(c.g.view());
+    REQUIRE(order.state.ok());
+    const auto keeps = [&](const keep_alive& k) {
+        return c.g[k.tensor].view_src == c.absorbed && k.until == c.g.position(c.stored);
+    };
+    CHECK(std::any_of(order.keep.begin(), order.keep.end(), keeps));
 }
 
 TEST_CASE("ggml-cuda joins heads in a launch of its own", "[plan][heads][joined]") {

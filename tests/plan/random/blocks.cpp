@@ -75,6 +75,31 @@ void growth::latent() {
     const id turned = strided(both, {beside, columns_}, row, rank * 4);
     const id v = matmul(normed(strided(both, {rank, columns_}, row, 0)), k_);
     keep(mix({one_in(2) ? by_heads(q) : q, v, turned}, {k_, columns_}));
+    if (rank == 64) keep(mix({joined_heads(both, rank), recent()}, {k_, columns_}));
+}
+
+/// Heads of which each has a copied part, and a row of a cache with a normed part and another one,
+/// in any order.
+id growth::joined_heads(id both, std::int64_t rank) {
+    const auto join = [this](id a, id b) {
+        if (one_in(3)) std::swap(a, b);
+        const id t =
+            g_.node(op::concat, format::f32, {ne(a, 0) + ne(b, 0), ne(a, 1), ne(a, 2)}, {a, b});
+        if (one_in(8)) strays_.push_back(a);
+        return t;
+    };
+    const std::int64_t beside = ne(both, 0) - rank;
+    const id q = heads_of(recent());
+    const id copied = mix({recent()}, {32, ne(q, 1), columns_});
+    const id all = join(one_in(2) ? q : scale(g_.rms_norm(q)), copied);
+    const id row = maybe_normed(strided(both, {rank, columns_}, g_[both].nb[1], 0));
+    const id rest = g_.view(both, {beside, 1, columns_}, rank * 4);
+    g_[rest].nb[1] = g_[rest].nb[2] = g_[both].nb[1];
+    const id cached =
+        join(g_.reshape(one_in(8) ? row : scale(g_.rms_norm(row)), {rank, 1, columns_}), rest);
+    if (one_in(4)) strays_.push_back(cached);
+    return mix({all, stored(g_.view(cached, {rank + beside, columns_}), rank + beside)},
+               {k_, columns_});
 }
 
 /// A part of each head times a matrix of the head's own, in one or several streams, and all heads

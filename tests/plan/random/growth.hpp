@@ -96,6 +96,7 @@ class growth {
     void parallel();
     void norm_of_product();
     void latent();
+    id joined_heads(id both, std::int64_t rank);
     id by_heads(id x);
     void batches();
     void linear_attention();

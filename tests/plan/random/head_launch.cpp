@@ -35,8 +35,9 @@ void judge_turn_and_store(const head_group& a, const head_member& m, int owner, 
         ops.read(one("factors", a.factors, 2 * a.turn.dims, owner));
     if (m.cache == nullptr) return;
     ops.read(one("ids", m.cache_ids, std::int64_t{m.ids_of_64_bits ? 8 : 4} * a.tokens, owner));
-    ops.write(one("cache", m.cache,
-                  (m.cache_rows - 1) * m.cache_nb + std::int64_t{4} * m.k * m.heads, owner));
+    operand_range cache = one("cache", m.cache, std::int64_t{4} * m.k * m.heads, owner);
+    cache.n[0] = m.cache_rows, cache.nb[0] = m.cache_nb;
+    ops.write(cache);
     if (m.cache_type != format::f32) on.blame("a cache that no random graph has");
 }
 

@@ -30,7 +30,20 @@ struct operand_range {
         return last;
     }
     bool meets(const operand_range& o) const {
-        return first < o.first + o.extent() && o.first < first + extent();
+        return first < o.first + o.extent() && o.first < first + extent() && !between(o);
+    }
+    /// Do the rows of one lie in the gaps between those of the other, as the parts of a CONCAT do?
+    bool between(const operand_range& o) const {
+        bool alike = true;
+        std::int64_t gap = 0;  // from row to row
+        for (int d = 0; d < 3; ++d) {
+            alike = alike && n[d] == o.n[d] && (n[d] == 1 || nb[d] == o.nb[d]);
+            if (n[d] > 1 && (gap == 0 || nb[d] < gap)) gap = nb[d];
+        }
+        const std::int64_t ahead = o.first - first;
+        return alike && gap > 0 &&
+               (ahead >= 0 ? bytes <= ahead && ahead + o.bytes <= gap
+                           : o.bytes <= -ahead && bytes - ahead <= gap);
     }
     bool same_place(const operand_range& o) const {
         bool same = first == o.first && bytes == o.bytes;

@@ -74,6 +74,7 @@ class head_planner : drafter {
         const std::int32_t node = some.front().why.node;
         if (launches < 2 || read_each_other(some)) return {node, reason::one_launch};
         const row_problem what = problem_of(view_, some);
+        if (!has_heads(what.needs.stages)) return {node, reason::no_row};  // nothing but copies
         if (what.rows > max_values) return {node, reason::too_large, what.rows, max_values};
         nearest_ = choices_.pick(what).nearest;
         const obstacle why = draft_row(

@@ -12,7 +12,8 @@
 namespace CATENA_NAMESPACE {
 
 /// The largest power of two up to 16 that divides all that a row reads and writes of the heads, as
-/// if elements had 4 bytes. Blocks of a cache lie at any multiple of 2.
+/// if elements had 4 bytes. Blocks of a cache lie at any multiple of 2. The length of the first
+/// part of a CONCAT says how the second is aligned.
 inline int alignment_of(const graph_view& view, const head_chain& h) {
     std::uint64_t bits = 16;
     const auto reaches = [&](std::int32_t tensor, std::uint64_t strides, unsigned size) {
@@ -22,19 +23,17 @@ inline int alignment_of(const graph_view& view, const head_chain& h) {
     const auto of_rows = [&](std::int64_t nb1, std::int64_t nb2) {
         return static_cast<std::uint64_t>((h.count > 1 ? nb1 : 0) | (h.tokens > 1 ? nb2 : 0));
     };
-    const auto begins = [&h](unsigned size) { return static_cast<std::uint64_t>(h.first) * size; };
     if (h.x != no_tensor) reaches(h.x, of_rows(h.at.nb1, h.at.nb2), 4);
     if (h.weight != no_tensor) reaches(h.weight, 0, 4);
     if (h.written) {
         const tensor& t = view.node(h.made_by());
-        reaches(view.nodes[h.made_by()], of_rows(t.nb[1], t.nb[2]) | begins(4), 4);
+        reaches(view.nodes[h.made_by()], of_rows(t.nb[1], t.nb[2]), 4);
     }
     if (h.store >= 0) {
         const tensor& t = view.node(h.store);
         const auto size = static_cast<unsigned>(info(t.type).block_bytes);
         const bool values = info(t.type).block_elements == 1;
-        const auto nb = static_cast<std::uint64_t>(t.nb[1]);
-        if (values) reaches(view.nodes[h.store], nb | begins(size), size);
+        if (values) reaches(view.nodes[h.store], static_cast<std::uint64_t>(t.nb[1]), size);
     }
     if (h.k % 4 != 0) bits |= 4;
     return static_cast<int>(bits & (~bits + 1));
