@@ -256,6 +256,23 @@ TEST_CASE("what a CONCAT joins otherwise is the engine's, which says why",
     CHECK(half.step_of(half.planned(), half.q_joined) < 0);
 }
 
+TEST_CASE("heads of two streams are no launch", "[plan][heads][joined]") {
+    latent_case c;
+    const int first = c.g.position(c.kv);
+    for (int i = 0; i < first; ++i) c.g[c.g.nodes[static_cast<std::size_t>(i)]].stream = 1;
+    const plan p = c.planned();
+    CHECK(c.step_of(p, c.q_joined) >= 0);
+    CHECK(c.step_of(p, c.q_joined) != c.step_of(p, c.k_joined));
+
+    const auto turned = [&c] { return c.rope(c.g.other({c.g.input(format::f32, {64, 4, 1})})); };
+    const id one = turned(), two = turned();
+    c.g[two].stream = 1;
+    c.g.other({one});
+    c.g.other({two});
+    const plan q = c.planned();
+    CHECK((c.step_of(q, one) < 0 || c.step_of(q, one) != c.step_of(q, two)));
+}
+
 TEST_CASE("two parts that are turned otherwise are no launch", "[plan][heads][joined]") {
     latent_case c;
     const auto turned = [&c](std::int64_t dims) {

@@ -134,7 +134,7 @@ class head_finder {
     }
     static obstacle too_large(const head_chain& h) {
         const bool fits = h.k <= max_head && h.tokens * h.count <= max_values;
-        return fits ? obstacle{} : obstacle{h.why.node, reason::too_large, h.k, max_head};
+        return fits ? obstacle{h.why.node} : obstacle{h.why.node, reason::too_large, h.k, max_head};
     }
     bool same_tokens(const head_chain& a, const head_chain& b) const {
         const auto stream = [&](const head_chain& h) { return view_.node(h.why.node).stream; };
