@@ -187,23 +187,15 @@ TEST_CASE("a GLU of two views moves with its matrix to the others of its activat
 }
 
 TEST_CASE("halves are found before the engine has given out memory", "[halves]") {
-    const bool dense = GENERATE(false, true);
     halves_case c;
-    if (dense)
-        c.dense();
-    else
-        c.of_experts();
+    c.dense();
     c.gated(true, false);
-    if (dense)
-        c.g.matmul(format::q4_K, 64, c.value);
-    else
-        c.g.mul_mat_id(c.g.weight(format::q4_K, {c.inner, 64, c.experts}), c.value,
-                       c.g[c.both].src[2]);
+    c.g.matmul(format::q4_K, 64, c.value);
     c.g.deallocate();
-    const graph_view view = c.g.view();
-    const ordering o = optimize(view);
+    const ordering o = optimize(c.g.view());
     REQUIRE(o.state.ok());
-    for (const keep_alive& k : o.keep) CHECK(k.tensor != c.both);
+    for (const keep_alive& k : o.keep)
+        CHECK((k.tensor != c.both && c.g[k.tensor].view_src != c.both));
 }
 
 TEST_CASE("a result that gates itself is kept until the matrix that reads the value", "[halves]") {

@@ -1,5 +1,5 @@
 // What steps may read later than the engine's nodes would, so that an engine keeps it: found in the
-// view, without a table, and the same for every number of tokens.
+// view, without a table, and for a prompt what a token needs, too, where shapes do not forbid it.
 #pragma once
 
 #include "catena/match/detail/convolution_finder.hpp"
@@ -88,11 +88,11 @@ void keep_delta_rules(const graph_index& g, const Keep& keep) {
     }
 }
 
-/// Do matrices alone read a value, none of them an expert's? With one token their launch may then
-/// gate it.
+/// Do matrices alone read a value, whole and none of them an expert's? With one token their launch
+/// may then gate it.
 inline bool read_by_matrices(const graph_index& g, std::int32_t value) {
     const array_view<use> readers = g.readers(value);
-    return !g.read_outside(value) && !g.output(value) &&
+    return g.root(value) == value && !g.read_outside(value) && !g.output(value) &&
            std::all_of(readers.begin(), readers.end(),
                        [&g](const use& u) { return g.kind(u.node) == op::mul_mat && u.slot == 1; });
 }
@@ -118,9 +118,10 @@ inline std::int32_t made_before_constants(const graph_index& g, std::int32_t val
 }
 
 /// Are a gate and what it gates the results of two matrices that differ in their weights alone, or
-/// halves of one result? The launch of these matrices gates them.
+/// halves of one result, or is the value a function, or a copy, of one result? The launch of these
+/// matrices gates them.
 inline bool gated_where_made(const graph_index& g, const gated& v) {
-    if (v.x.tensor == no_tensor) {  // a function alone
+    if (v.x.tensor == no_tensor) {
         const std::int32_t made = made_before_constants(g, v.gate.tensor);
         return made >= 0 && is_matmul(g.kind(made));
     }
@@ -169,8 +170,9 @@ void keep_operands(const graph_index& g, const slot_map& slots, const Keep& keep
     for (const matmul_read& m : g.matmuls()) {
         const std::int32_t last = slots.latest(m.node);
         slots.each_joining(m.node, [&](use next) {
+            const std::int32_t made = g.root(g.view.node(next.node).src[next.slot]);
             for (const read_edge& r : g.reads(next.node))
-                if (r.slot != next.slot) keep(r.tensor, last);
+                if (g.root(r.tensor) != made) keep(r.tensor, last);
         });
     }
 }
@@ -211,17 +213,25 @@ void keep_logits(const graph_index& g, const Keep& keep) {
     }
 }
 
-/// What steps may read later than the engine's nodes would. The inputs of a norm and of a gate's
-/// function are read until the last MUL or ADD of their chain, or until the ADD of a residual to a
-/// norm. The results of experts, and their ids, are read until the last op of the norm that adds
-/// them up.
+/// What steps may read later than the engine's nodes would, or write beside what is read: heads,
+/// convolutions, states, logits, activations, and what joins matmuls; see above. The inputs of a
+/// norm and of a gate's function are read until the last MUL or ADD of their chain, or until the
+/// ADD of a residual to a norm. The results of experts, and their ids, are read until the last op
+/// of the norm that adds them up. Each value is named once.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g, const slot_map& slots) {
     std::vector<keep_alive> out;
+    std::vector<std::int32_t> place(static_cast<std::size_t>(g.view.tensor_count), -1);  // by root
     slot_sums sums(g);
     const auto keep = [&](std::int32_t tensor, std::int32_t last) {
         const std::int32_t root = tensor == no_tensor ? no_tensor : g.root(tensor);
-        if (root != no_tensor && !g.constant(root) && g.live_until(root) < last)
+        if (root == no_tensor || g.constant(root) || g.live_until(root) >= last) return;
+        std::int32_t& at = place[static_cast<std::size_t>(root)];
+        if (at < 0) {
+            at = static_cast<std::int32_t>(out.size());
             out.push_back({tensor, last});
+        }
+        keep_alive& known = out[static_cast<std::size_t>(at)];
+        known.until = std::max(known.until, last);
     };
     keep_heads(g, keep);
     keep_convolutions(g, keep);

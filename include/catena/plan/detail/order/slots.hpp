@@ -92,15 +92,19 @@ class slot_map {
     }
 
     /// Calls f(use) for each op that may join the step of a matmul: the op, and how it reads what
-    /// the one before it makes. Two readers are the halves of a gated result.
+    /// the one before it makes. Two readers are the halves of a gated result. An output has no more
+    /// nodes than a node_list has room for.
     template <class F>
     void each_joining(std::int32_t matmul, const F& f) const {
         const std::int32_t root = g_.root(view_.nodes[matmul]);
         if (g_.reader_count(root) > 2) return;
-        for (use next : g_.readers(root))
-            for (; next.node >= 0 && joins_steps(next.node);
-                 next = g_.only_reader(view_.nodes[next.node]))
+        for (use next : g_.readers(root)) {
+            int room = node_list::max_nodes;
+            for (; room > 0 && next.node >= 0 && joins_steps(next.node); --room) {
                 f(next);
+                next = g_.only_reader(view_.nodes[next.node]);
+            }
+        }
     }
 
   private:
