@@ -32,8 +32,6 @@ std::vector<matvec_case> combined_cases(const product_computation& computes,
                        alone = {formats[0], 64, every_part_alone, gate_function::gelu},
                        hidden = {f, 64, every_part, gate_function::silu, false},
                        placed = {f, 37, unquantized, gate_function::silu, true, true};
-    // Shared memory holds the f32 columns of all slots: not those of a long ring.
-    const int ring = has_float_weights(computes.weights) ? how.piece : how.piece * how.stages;
     return {{.what = "two slots of two tokens added up",
              .k = ragged,
              .members = {added_up(plain), added_up(added)},
@@ -60,7 +58,7 @@ std::vector<matvec_case> combined_cases(const product_computation& computes,
              .ids = {4, 2, 0, 1, 1, 3, 4, 2, 0, 1, 2, 3, 4, 3, 2, 0},
              .band_rows = 128},
             {.what = "slots added up, of one activation row a token, one of no expert",
-             .k = ring + unit,
+             .k = how.piece * how.stages + unit,
              .members = {added_up(biased, only(epilogue_part::residual))},
              .experts = 3,
              .slots = 3,

@@ -156,6 +156,28 @@ Args common_args(machine& on, const matvec_case& c, const prepared& p, const byt
     return a;
 }
 
+/// A block of a matvec's launch: as wide as the case asks for, if memory holds that.
+struct block_shape {
+    int threads = 0;
+    std::int32_t finished = 0;
+    std::int64_t shared = 0;
+};
+block_shape block_of(const instance& on, const matvec_case& c) {
+    block_shape out;
+    for (const member_shape& m : c.members)
+        if (c.combined() || m.parts.has(epilogue_part::quantize))
+            out.finished =
+                std::max(out.finished, c.band_rows / (m.parts.has(epilogue_part::glu) ? 2 : 1));
+    const int columns = c.experts == 0 ? c.columns : c.combined() ? c.slots : 1;
+    matvec_policy wide = on.policy.matvec();
+    for (int width = c.width; width > 0; --width) {
+        out.threads = wide.threads = width * on.policy.threads();
+        out.shared = shared_bytes(on.computes, wide, c.k, columns, out.finished);
+        if (out.shared <= on.most_shared) break;
+    }
+    return out;
+}
+
 std::string launch_matvec(machine& machine, const instance& on, const matvec_case& c, prepared& p,
                           const bytes& activation) {
     auto a = common_args<matvec_args>(machine, c, p, activation);
@@ -202,22 +224,14 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     for (const matvec_member& m : p.members)
         if (c.experts != 0 && m.experts == 0) a.bands = std::min(a.bands, m.first_band);
     a.weights_early = c.early;
-    const int shared_columns = c.experts == 0 ? c.columns : c.combined() ? c.slots : 1;
-    for (const matvec_member& m : p.members)
-        if (a.combined || m.q8_1 != nullptr) a.finished = std::max(a.finished, band_results(a, m));
-    matvec_policy wide = on.policy.matvec();
-    std::int64_t shared = 0;
-    for (int width = c.width; width > 0; --width) {
-        wide.threads = width * on.policy.threads();
-        shared = shared_bytes(on.computes, wide, c.k, shared_columns, a.finished);
-        if (shared <= on.most_shared) break;
-    }
+    const block_shape block = block_of(on, c);
+    a.finished = block.finished;
     const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;
     const int writer = !c.emits.empty() || c.routed ? 1 : 0;
     const launch_config config{
         .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster + writer),
-        .threads = static_cast<std::uint32_t>(wide.threads),
-        .shared_bytes = static_cast<std::uint32_t>(shared),
+        .threads = static_cast<std::uint32_t>(block.threads),
+        .shared_bytes = static_cast<std::uint32_t>(block.shared),
         .dependent = on.dependent,
         .cluster = static_cast<std::uint32_t>(c.cluster)};
     return machine.launch(on.kernel, config, &a, sizeof a);
@@ -262,6 +276,10 @@ std::vector<float> without_gaps(const matvec_case& c, const member_shape& m, con
 }
 
 }  // namespace
+
+bool has_room(const instance& on, const matvec_case& c) {
+    return on.computes.kind() != skeleton::matvec || block_of(on, c).shared <= on.most_shared;
+}
 
 matvec_outputs run(const instance& on, const matvec_case& c) {
     const auto machine = on.make_machine();

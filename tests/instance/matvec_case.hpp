@@ -129,6 +129,10 @@ struct matvec_output {
 /// Per member; then the norm, if it is written, or weights and numbers of experts that were found.
 using matvec_outputs = std::vector<matvec_output>;
 
+/// Does shared memory hold what a block needs for the case? A plan has no launch that it does not
+/// hold.
+bool has_room(const instance& on, const matvec_case& c);
+
 /// Launches the case. Fails the running test if the launch fails, or writes where it must not.
 matvec_outputs run(const instance& on, const matvec_case& c);
 

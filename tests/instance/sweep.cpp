@@ -22,6 +22,8 @@ void sweep_cases(const instance& on, const instance* peer, std::size_t every,
         !std::is_same_v<Case, head_case> && !std::is_same_v<Case, route_case>;
     if constexpr (finds_own)
         if (on.computes.visit([](const auto& c) { return c.own; })) apply_own(cases, on);
+    if constexpr (std::is_same_v<Case, matvec_case>)
+        std::erase_if(cases, [&on](const matvec_case& c) { return !has_room(on, c); });
     REQUIRE(!cases.empty());
     const std::size_t named = std::hash<std::string>()(row_name(on.computes, on.policy, ""));
     for (std::size_t i = named % std::min(every, cases.size()); i < cases.size(); i += every) {

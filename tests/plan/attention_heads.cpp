@@ -74,13 +74,7 @@ struct layer_case {
         return t;
     }
 
-    plan planned(const options& asked = {}) {
-        const plan p = checked_plan(g, shipped_table(), asked);
-        const verification found = verify(g.view(), p);
-        CHECK(found.state.message == std::string());
-        CHECK(found.proved);
-        return p;
-    }
+    plan planned(const options& asked = {}) { return proved_plan(g, shipped_table(), asked); }
     /// The nodes of the only step, of those that are named.
     bool one_step(const plan& p, std::initializer_list<id> of) {
         if (p.steps().size() != 1) return false;
@@ -399,12 +393,7 @@ TEST_CASE("optimize keeps what heads start from until they are stored", "[plan][
         {c.rope(c.g.other({c.g.input(format::f32, {c.is.size, 8, 1})}))});  // of the next layer
     const ordering order = optimize(c.g.view());
     REQUIRE(order.state.ok());
-    const auto kept = [&](id t) {
-        std::int32_t until = -1;
-        for (const keep_alive& k : order.keep)
-            if (k.tensor == t || c.g[k.tensor].view_src == t) until = std::max(until, k.until);
-        return until;
-    };
+    const auto kept = [&](id t) { return kept_until(c.g, order, t); };
     CHECK(kept(c.q) == c.g.position(c.v_set));
     CHECK(kept(c.k) == c.g.position(c.v_set));
     CHECK(kept(c.turned_k) == -1);  // it is stored, and not written
@@ -418,9 +407,7 @@ TEST_CASE("optimize keeps heads that are read at once until the last of their la
     const id later = c.rope(c.g.other({c.g.input(format::f32, {128, 2, 1})}));
     const ordering order = optimize(c.g.view());
     REQUIRE(order.state.ok());
-    CHECK(std::any_of(order.keep.begin(), order.keep.end(), [&](const keep_alive& k) {
-        return k.tensor == heads && k.until == c.g.position(later);
-    }));
+    CHECK(kept_until(c.g, order, heads) == c.g.position(later));
 }
 
 TEST_CASE("a chain that is switched off leaves heads to the engine", "[plan][heads]") {

@@ -1,7 +1,9 @@
 // Graphs that many planner tests start from.
 #pragma once
 
+#include "catena/plan/optimize.hpp"
 #include "catena/plan/step.hpp"
+#include "catena/plan/verify.hpp"
 
 #include "replay.hpp"
 
@@ -9,6 +11,8 @@
 #include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +30,24 @@ inline catena::plan checked_plan(graph_builder& g, const catena::table& rows,
 }
 inline catena::plan checked_plan(graph_builder& g, const catena::options& asked = {}) {
     return checked_plan(g, toy_table(), asked);
+}
+
+/// Such a plan that is proved right, too.
+inline catena::plan proved_plan(graph_builder& g, const catena::table& rows,
+                                const catena::options& asked = {}) {
+    catena::plan plan = checked_plan(g, rows, asked);
+    const catena::verification found = catena::verify(g.view(), plan);
+    CHECK(found.state.message == std::string());
+    CHECK(found.proved);
+    return plan;
+}
+
+/// The position until which an order keeps a tensor, or a view of it; -1: it does not.
+inline std::int32_t kept_until(graph_builder& g, const catena::ordering& order, id t) {
+    std::int32_t until = -1;
+    for (const catena::keep_alive& k : order.keep)
+        if (k.tensor == t || g[k.tensor].view_src == t) until = std::max(until, k.until);
+    return until;
 }
 
 /// "0: 0 1, 2: 2 5" : launch position and covered nodes of every step.

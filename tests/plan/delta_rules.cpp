@@ -82,13 +82,7 @@ struct rule_case {
         return t;
     }
 
-    plan planned(const options& asked = {}) {
-        const plan p = checked_plan(g, shipped_table(), asked);
-        const verification found = verify(g.view(), p);
-        CHECK(found.state.message == std::string());
-        CHECK(found.proved);
-        return p;
-    }
+    plan planned(const options& asked = {}) { return proved_plan(g, shipped_table(), asked); }
     bool covers(const plan& p, std::initializer_list<id> of) {
         const std::int32_t step = p.at(g.position(rule)).step;
         return step >= 0 && std::all_of(of.begin(), of.end(),

@@ -27,13 +27,7 @@ struct experts_case {
         g.other({down});
     }
 
-    plan planned() {
-        const plan p = checked_plan(g, shipped_table());
-        const verification v = verify(g.view(), p);
-        CHECK(v.state.message == std::string());
-        CHECK(v.proved);
-        return p;
-    }
+    plan planned() { return proved_plan(g, shipped_table()); }
 
   private:
     id product(int which, id from, std::int64_t rows, bool scale) {

@@ -199,6 +199,31 @@ TEST_CASE("halves of one fp8 matrix are gated in its launch if they share no squ
     }
 }
 
+TEST_CASE("halves of each expert's fp8 matrix have their own scales", "[plan][fp8]") {
+    const auto [first, second, up] =
+        GENERATE(Catch::Generators::table<std::int64_t, std::int64_t, std::ptrdiff_t>(
+            {{4, 4, 8}, {1, 512, 256}, {1, 1, 0}}));  // squares, rows, matrices
+    const int tokens = GENERATE(1, 2, 40);
+    const bool views = GENERATE(false, true), swapped = GENERATE(false, true);
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512, 1, tokens})});
+    const id ids = g.input(format::i32, {4, tokens});
+    const id made = g.mul_mat_id(g.weight(format::fp8_e4m3, {512, 512, 8}), x, ids);
+    const id scales = g[made].src[3] = g.weight(format::f32, {first, second, 8});
+    const id value = views ? g.glu_of_views(made, swapped) : g.glu_of_halves(made, swapped);
+    g.other({value});
+    const plan p = plan_of_fp8(g);
+    const std::int32_t step = p.at(g.position(made)).step;
+    REQUIRE(step >= 0);
+    REQUIRE(p.at(g.position(value)).step == step);
+    const step_args a = p.args(step, nullptr);
+    const matvec_member m = a.kind == skeleton::matvec ? a.matvec.member[0] : a.matmul.member[0];
+    auto* const of_gate = static_cast<const float*>(g[scales].data);
+    CHECK(m.weight_scale == of_gate + (swapped ? up : 0));
+    CHECK(m.up_scale == of_gate + (swapped ? 0 : up));
+    CHECK(m.scales == first * second);
+}
+
 TEST_CASE("experts of fp8 have scales each", "[plan][fp8]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512, 1, 2})});

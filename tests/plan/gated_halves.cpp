@@ -45,6 +45,20 @@ struct halves_case : norm_case {
         const std::int32_t s = p.at(g.position(both)).step;
         return s >= 0 && p.at(g.position(value)).step == s;
     }
+    const tensor& weight() { return g[g[both].src[0]]; }
+    std::int64_t half() { return inner * weight().nb[1]; }
+    /// The argument of the matrices, whose launch gates their results.
+    matvec_member gated_inside(bool swapped) {
+        const plan p = planned();
+        REQUIRE(inside(p));
+        CHECK(p.at(g.position(both)).elided);
+        const auto* const first = static_cast<const std::byte*>(weight().data);
+        const matvec_member m = member(p);
+        CHECK(m.rows == inner);
+        CHECK(m.weight == first + (swapped ? half() : 0));
+        CHECK(m.up == first + (swapped ? 0 : half()));
+        return m;
+    }
     /// The argument of the matrices.
     matvec_member member(const plan& p) {
         const step_args a = p.args(p.at(g.position(both)).step, nullptr);
@@ -74,17 +88,8 @@ TEST_CASE("halves of a result gate each other in its launch, read as one or by t
     c.dense();
     c.gated(views, swapped);
     c.g.matmul(format::q4_K, 64, c.value);
-    const plan p = c.planned();
-    REQUIRE(c.inside(p));
-    CHECK(p.at(c.g.position(c.both)).elided);
-    const tensor& w = c.g[c.g[c.both].src[0]];
-    const auto* const first = static_cast<const std::byte*>(w.data);
-    const std::int64_t half = c.inner * w.nb[1];
-    const matvec_member m = c.member(p);
-    CHECK(m.rows == c.inner);
-    CHECK(m.weight == first + (swapped ? half : 0));
-    CHECK(m.up == first + (swapped ? 0 : half));
-    CHECK(m.weight_bytes == half);
+    const matvec_member m = c.gated_inside(swapped);
+    CHECK(m.weight_bytes == c.half());
 }
 
 TEST_CASE("the rows of each expert's matrix are halves that gate each other", "[halves]") {
@@ -93,19 +98,10 @@ TEST_CASE("the rows of each expert's matrix are halves that gate each other", "[
     c.of_experts();
     c.gated(views, swapped);
     c.g.mul_mat_id(c.g.weight(format::q4_K, {c.inner, 64, c.experts}), c.value, c.g[c.both].src[2]);
-    const plan p = c.planned();
-    REQUIRE(c.inside(p));
-    CHECK(p.at(c.g.position(c.both)).elided);
-    const tensor& w = c.g[c.g[c.both].src[0]];
-    const auto* const first = static_cast<const std::byte*>(w.data);
-    const std::int64_t half = c.inner * w.nb[1];
-    const matvec_member m = c.member(p);
-    CHECK(m.rows == c.inner);
+    const matvec_member m = c.gated_inside(swapped);
     CHECK(m.experts == c.experts);
-    CHECK(m.expert_bytes == w.nb[2]);
-    CHECK(m.weight == first + (swapped ? half : 0));
-    CHECK(m.up == first + (swapped ? 0 : half));
-    CHECK(m.weight_bytes == c.experts * w.nb[2] - half);  // to the end of the last expert's rows
+    CHECK(m.expert_bytes == 2 * c.half());
+    CHECK(m.weight_bytes == c.experts * m.expert_bytes - c.half());  // to the last expert's end
 }
 
 TEST_CASE("the proof finds halves that are exchanged, or those of other rows", "[halves]") {
@@ -194,8 +190,7 @@ TEST_CASE("halves are found before the engine has given out memory", "[halves]")
     c.g.deallocate();
     const ordering o = optimize(c.g.view());
     REQUIRE(o.state.ok());
-    for (const keep_alive& k : o.keep)
-        CHECK((k.tensor != c.both && c.g[k.tensor].view_src != c.both));
+    CHECK(kept_until(c.g, o, c.both) == -1);
 }
 
 TEST_CASE("a result that gates itself is kept until the matrix that reads the value", "[halves]") {
@@ -205,8 +200,5 @@ TEST_CASE("a result that gates itself is kept until the matrix that reads the va
     const id last = c.g.matmul(format::q4_K, 64, c.value);
     const ordering o = optimize(c.g.view());
     REQUIRE(o.state.ok());
-    const auto of_result = [&](const keep_alive& k) { return k.tensor == c.both; };
-    const auto kept = std::find_if(o.keep.begin(), o.keep.end(), of_result);
-    REQUIRE(kept != o.keep.end());
-    CHECK(kept->until == c.g.position(last));
+    CHECK(kept_until(c.g, o, c.both) == c.g.position(last));
 }

@@ -28,13 +28,7 @@ struct heads_case {
         w = g.weight(type, {part, rows, heads});
         product = g.mul_mat(w, of_head);
     }
-    plan planned() {
-        const plan p = checked_plan(g, shipped_table());
-        const verification v = verify(g.view(), p);
-        CHECK(v.state.message == std::string());
-        CHECK(v.proved);
-        return p;
-    }
+    plan planned() { return proved_plan(g, shipped_table()); }
 };
 
 template <class Args>

@@ -143,8 +143,8 @@ inline std::int32_t before_norm(const graph_index& g, std::int32_t value) {
 
 /// The last node that may run in one launch with the matrices which alone read a value: till then
 /// that launch may read the value, or what it makes the value of: the input of a norm; a gate, or
-/// what was copied to it, and what is gated. It does so with few tokens alone; a prompt keeps the
-/// same, since engines run a token in memory allocated for a prompt. keep(tensor, last)
+/// what was copied to it, and what is gated. It does so with few tokens alone; a prompt keeps them,
+/// too, since engines run a token in memory allocated for a prompt. keep(tensor, last)
 template <class Keep>
 void keep_activations(const graph_index& g, const slot_map& slots, const Keep& keep) {
     for (const slot_map::candidate& c : slots.candidates()) {
