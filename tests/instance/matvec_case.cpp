@@ -156,28 +156,6 @@ Args common_args(machine& on, const matvec_case& c, const prepared& p, const byt
     return a;
 }
 
-/// A block of a matvec's launch: as wide as the case asks for, if memory holds that.
-struct block_shape {
-    int threads = 0;
-    std::int32_t finished = 0;
-    std::int64_t shared = 0;
-};
-block_shape block_of(const instance& on, const matvec_case& c) {
-    block_shape out;
-    for (const member_shape& m : c.members)
-        if (c.combined() || m.parts.has(epilogue_part::quantize))
-            out.finished =
-                std::max(out.finished, c.band_rows / (m.parts.has(epilogue_part::glu) ? 2 : 1));
-    const int columns = c.experts == 0 ? c.columns : c.combined() ? c.slots : 1;
-    matvec_policy wide = on.policy.matvec();
-    for (int width = c.width; width > 0; --width) {
-        out.threads = wide.threads = width * on.policy.threads();
-        out.shared = shared_bytes(on.computes, wide, c.k, columns, out.finished);
-        if (out.shared <= on.most_shared) break;
-    }
-    return out;
-}
-
 std::string launch_matvec(machine& machine, const instance& on, const matvec_case& c, prepared& p,
                           const bytes& activation) {
     auto a = common_args<matvec_args>(machine, c, p, activation);
@@ -276,10 +254,6 @@ std::vector<float> without_gaps(const matvec_case& c, const member_shape& m, con
 }
 
 }  // namespace
-
-bool has_room(const instance& on, const matvec_case& c) {
-    return on.computes.kind() != skeleton::matvec || block_of(on, c).shared <= on.most_shared;
-}
 
 matvec_outputs run(const instance& on, const matvec_case& c) {
     const auto machine = on.make_machine();

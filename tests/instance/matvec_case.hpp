@@ -129,8 +129,15 @@ struct matvec_output {
 /// Per member; then the norm, if it is written, or weights and numbers of experts that were found.
 using matvec_outputs = std::vector<matvec_output>;
 
-/// Does shared memory hold what a block needs for the case? A plan has no launch that it does not
-/// hold.
+/// A block of a matvec's launch: as wide as the case asks for, if memory holds that.
+struct block_shape {
+    int threads = 0;
+    std::int32_t finished = 0;  ///< results of a band that are held
+    std::int64_t shared = 0;    ///< bytes
+};
+block_shape block_of(const instance& on, const matvec_case& c);
+
+/// Does shared memory hold a block of the case? A plan has no launch that it does not hold.
 bool has_room(const instance& on, const matvec_case& c);
 
 /// Launches the case. Fails the running test if the launch fails, or writes where it must not.
