@@ -75,6 +75,9 @@ inline constexpr auto convolved_heads = convolve | emit<f32> | rms_norm | emit<f
 /// What linear attention by the gated delta rule recalls from its state.
 inline constexpr auto recalled_heads = delta_rule | emit<f32>;
 
+/// What the state space of a sequence (Mamba-2) makes of its tokens.
+inline constexpr auto scanned_heads = ssm_scan | emit<f32>;
+
 /// What engines with matmuls of their own read, its scales in a tensor beside it.
 inline constexpr auto engine_value =
     emit<f32> | emit<f16> | emit<bf16> |
@@ -119,6 +122,7 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"attention_heads">(attention_heads),
     entry<"convolved_heads">(convolved_heads),
     entry<"recalled_heads">(recalled_heads),
+    entry<"scanned_heads">(scanned_heads),
     entry<"turned_heads">(rms_norm | mul(weight) | matrices_of_heads),
     entry<"routing">(score | choose | weigh | emit<f32>),
     entry<"routed_experts">(score | choose | weigh | emit<f32> | mul_mat_id<q4_K, mxfp4> | finish_routed),

@@ -51,10 +51,19 @@ constexpr row_policy convolving_policies[] = {
     {.threads = 256, .values = 8, .rows = 8},                  // k <= 256, 8 sequences
 };
 
-/// Heads that are recalled: a lane keeps four values of each of eight rows of the state.
+/// Heads that are recalled: a lane keeps four values of each of eight rows of the state. A block
+/// has a part of a head of each sequence.
 constexpr row_policy recalling_policies[] = {
-    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // k <= 128
-    {.threads = 128, .values = 4, .rows = 4},                  // k <= 128
+    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // k <= 128, 4 sequences
+    {.threads = 256, .values = 4, .rows = 8},                  // k <= 128, 8 sequences
+};
+
+/// Heads that are scanned: a lane keeps numbers of each of eight rows of the state. A block has a
+/// part of a head of each sequence.
+constexpr row_policy scanning_policies[] = {
+    {.threads = 128, .values = 4, .rows = 4, .vector = true},  // 128 numbers, 4 sequences
+    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // 256 numbers, 4 sequences
+    {.threads = 256, .values = 8, .rows = 8},                  // 256 numbers, 8 sequences
 };
 
 /// Routing, a block for each token.
@@ -89,6 +98,7 @@ std::vector<policy> row_policies(const row_computation& computes) {
         return {std::begin(convolving_policies), std::end(convolving_policies)};
     if (recalls(computes.stages))
         return {std::begin(recalling_policies), std::end(recalling_policies)};
+    if (scans(computes.stages)) return {std::begin(scanning_policies), std::end(scanning_policies)};
     if (has_heads(computes.stages)) return {std::begin(head_policies), std::end(head_policies)};
     if (routes(computes.stages)) return {std::begin(route_policies), std::end(route_policies)};
     const bool scales_apart = computes.emits.has(format::int8_token);

@@ -35,6 +35,11 @@ struct table_of_stretches {
         return to.outputs.back().at;
     }
     float* values(std::int64_t count) { return reinterpret_cast<float*>(input(4 * count)); }
+    /// Numbers below `end`.
+    const std::int32_t* numbers(std::int64_t count, std::int64_t end) {
+        return reinterpret_cast<const std::int32_t*>(
+            input(4 * count, format::i32, static_cast<std::int32_t>(end)));
+    }
     float* results(std::int64_t count) { return reinterpret_cast<float*>(output(4 * count)); }
 };
 
@@ -129,26 +134,60 @@ void fill_convolution(const row_problem& p, table_of_stretches s) {
 }
 
 /// A problem does not say what the decay is made of, nor how many heads have a key: of a softplus
-/// times a factor, and two. The next state lies elsewhere, so that all launches read the same.
+/// times a factor, and two. The next states lie elsewhere, so that all launches read the same.
 void fill_delta_rule(const row_problem& p, table_of_stretches s) {
     heads_args& a = s.to.heads;
     head_member& m = a.member[0];
+    const std::int64_t tokens = p.slots * p.sequences;
     m.k = static_cast<std::int32_t>(p.k);
-    m.heads = static_cast<std::int32_t>(quotient(p.rows * values_of_warp, p.k));
-    a.members = 1, a.tokens = static_cast<std::int32_t>(p.slots);
+    m.heads =
+        static_cast<std::int32_t>(quotient(quotient(p.rows, p.sequences) * values_of_warp, p.k));
+    a.members = 1, a.tokens = static_cast<std::int32_t>(tokens);
     a.rows = static_cast<std::int32_t>(p.rows);
     delta_args& d = a.recalled;
     d.key_heads = m.heads % 2 == 0 ? m.heads / 2 : m.heads;
+    d.states = d.sequences = static_cast<std::int32_t>(p.sequences);
     const std::int64_t keys = p.k * d.key_heads, values = p.k * m.heads;
-    d.queries = s.values(keys * p.slots), d.keys = s.values(keys * p.slots);
-    d.values = s.values(values * p.slots);
+    d.queries = s.values(keys * tokens), d.keys = s.values(keys * tokens);
+    d.values = s.values(values * tokens);
     d.queries_nb1 = d.keys_nb1 = d.values_nb1 = m.f32_nb1 = 4 * p.k;
     d.queries_nb2 = d.keys_nb2 = 4 * keys, d.values_nb2 = m.f32_nb2 = 4 * values;
-    d.decay = s.values(m.heads * p.slots), d.beta = s.values(m.heads * p.slots);
+    d.decay.first = s.values(m.heads * tokens), d.beta.first = s.values(m.heads * tokens);
+    d.decay.abreast = d.beta.abreast = m.heads;
+    d.decay.nb2 = d.beta.nb2 = 4 * m.heads;
     d.decay_factor = s.values(m.heads);
-    d.state = s.values(p.k * values), d.next_state = s.results(p.k * values);
-    d.state_id = reinterpret_cast<const std::int32_t*>(s.input(4, format::i32, 1));
-    m.f32 = s.results(values * p.slots);
+    d.state = s.values(p.k * values * p.sequences);
+    d.next_state = s.results(p.k * values * p.sequences);
+    d.state_ids = s.numbers(p.sequences, p.sequences);
+    m.f32 = s.results(values * tokens);
+}
+
+/// A problem does not say how many values a head has, nor how many heads share b and c: 64, and
+/// all. The next states lie elsewhere, as above.
+void fill_scan(const row_problem& p, table_of_stretches s) {
+    heads_args& a = s.to.heads;
+    head_member& m = a.member[0];
+    const std::int64_t tokens = p.slots * p.sequences,
+                       values = quotient(p.rows, p.sequences) * values_of_warp;
+    m.k = values % 64 == 0 ? 64 : values_of_warp;
+    m.heads = static_cast<std::int32_t>(quotient(values, m.k));
+    a.members = 1, a.tokens = static_cast<std::int32_t>(tokens);
+    a.rows = static_cast<std::int32_t>(p.rows);
+    scan_args& by = a.scanned;
+    by.size = static_cast<std::int32_t>(p.k);
+    by.states = by.sequences = static_cast<std::int32_t>(p.sequences);
+    by.x = s.values(values * tokens), by.z = s.values(values * tokens);
+    by.dt = s.values(m.heads * tokens);
+    by.b = s.values(p.k * tokens), by.c = s.values(p.k * tokens);
+    by.x_nb = by.z_nb = m.f32_nb2 = 4 * values;
+    by.dt_nb = 4 * m.heads;
+    by.b_nb = by.c_nb = 4 * p.k;
+    by.a = s.values(m.heads), by.d = s.values(m.heads), by.dt_bias = s.values(m.heads);
+    by.state = s.values(p.k * values * p.sequences);
+    by.next_state = s.results(p.k * values * p.sequences);
+    by.state_ids = s.numbers(p.sequences, p.sequences);
+    m.f32 = s.results(values * tokens);
+    m.f32_nb1 = 4 * m.k;
 }
 
 /// Stores the heads of a value in a cache of one row.
@@ -165,6 +204,7 @@ void store_heads(head_member& m, format cache, table_of_stretches s) {
 void fill_heads(const row_problem& p, table_of_stretches s) {
     if (convolves(p.needs.stages)) return fill_convolution(p, s);
     if (recalls(p.needs.stages)) return fill_delta_rule(p, s);
+    if (scans(p.needs.stages)) return fill_scan(p, s);
     heads_args& a = s.to.heads;
     const auto add = [&](std::int64_t heads, format cache) {
         if (heads == 0) return;

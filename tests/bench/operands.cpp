@@ -30,9 +30,10 @@ row_problem small_row(const row& r) {
     p.needs = r.computes.row();
     p.k = p.quant_k = 512;
     p.rows = 2;
-    if (recalls(p.needs.stages)) {  // two heads, for three tokens
-        p.k = 128, p.slots = 3;
-        p.rows = 2 * p.k / values_of_warp;
+    const bool scanned = scans(p.needs.stages);
+    if (recalls(p.needs.stages) || scanned) {  // two heads, for three tokens of two sequences
+        p.k = 128, p.slots = 3, p.sequences = 2;
+        p.rows = 2 * (scanned ? 64 : p.k) / values_of_warp * p.sequences;
     }
     return p;
 }

@@ -1,7 +1,7 @@
 #include "delta_case.hpp"
 
 #include "compare.hpp"
-#include "values.hpp"
+#include "states.hpp"
 
 #include "catena/chain/catalogue.hpp"
 #include "catena/chain/reference.hpp"
@@ -22,24 +22,26 @@ using namespace catena;
 
 namespace {
 
-constexpr int no_number = -2;
-
 std::int64_t state_size(const delta_case& c) { return std::int64_t{c.k} * c.k * c.heads; }
-int states_of(const delta_case& c) { return c.id == no_number ? 1 : c.states; }
-int state_read(const delta_case& c) { return c.id == no_number ? 0 : c.id; }
-bool reads_state(const delta_case& c) { return state_read(c) >= 0 && c.id < states_of(c); }
+int all_tokens(const delta_case& c) { return c.tokens * c.sequences; }
+int state_read(const delta_case& c, int sequence) {
+    return c.ids.empty() ? sequence : c.ids[size(sequence)];
+}
+bool reads_state(const delta_case& c, int sequence) {
+    return state_read(c, sequence) >= 0 && state_read(c, sequence) < c.states;
+}
 float scale_of(const delta_case& c) { return 1 / std::sqrt(static_cast<float>(c.k)); }
 
 /// Numbers of heads, [k, heads, tokens]. Keys and queries are short vectors, as norms make them.
 std::vector<float> heads_of(const delta_case& c, unsigned seed, int heads, float length) {
-    std::vector<float> all = random_values(seed, std::int64_t{c.k} * heads * c.tokens);
+    std::vector<float> all = random_values(seed, std::int64_t{c.k} * heads * all_tokens(c));
     for (float& v : all) v *= length / std::sqrt(static_cast<float>(c.k));
     return all;
 }
 std::vector<float> queries_of(const delta_case& c) { return heads_of(c, 1, c.key_heads, 1); }
 std::vector<float> keys_of(const delta_case& c) { return heads_of(c, 2, c.key_heads, 1); }
 std::vector<float> values_of(const delta_case& c) {
-    std::vector<float> v = random_values(3, std::int64_t{c.k} * c.heads * c.tokens);
+    std::vector<float> v = random_values(3, std::int64_t{c.k} * c.heads * all_tokens(c));
     if (c.nan) v[size(c.k * c.heads - 1)] = std::numeric_limits<float>::quiet_NaN();
     return v;
 }
@@ -47,7 +49,7 @@ std::vector<float> values_of(const delta_case& c) {
 /// which the first has an e^v that is infinite.
 std::vector<float> decay_of(const delta_case& c) {
     const std::int64_t width = c.decay == decays::by_value ? c.k : 1;
-    std::vector<float> all = random_values(4, width * c.heads * c.tokens);
+    std::vector<float> all = random_values(4, width * c.heads * all_tokens(c));
     const bool softened = c.decay == decays::by_softplus;
     for (float& v : all) v = softened ? 12 * v : -std::abs(v);
     all.front() = softened ? 100 : -std::numeric_limits<float>::infinity();
@@ -58,13 +60,31 @@ std::vector<float> factors_of(const delta_case& c) {
     for (float& v : all) v = -std::abs(v) / 8;
     return all;
 }
+std::vector<float> bias_of(const delta_case& c) { return random_values(8, c.heads); }
+/// Shares between 0 and 1, or their logits.
 std::vector<float> beta_of(const delta_case& c) {
-    std::vector<float> all = random_values(6, std::int64_t{c.heads} * c.tokens);
-    for (float& v : all) v = std::abs(v) / (1 + std::abs(v));
+    std::vector<float> all = random_values(6, std::int64_t{c.heads} * all_tokens(c));
+    if (!c.logit)
+        for (float& v : all) v = std::abs(v) / (1 + std::abs(v));
     return all;
 }
+/// Numbers of heads, as abreast says.
+bytes abreast(const delta_case& c, const std::vector<float>& numbers) {
+    if (c.abreast == 0) return to_bytes(numbers);
+    std::vector<float> out;
+    for (std::size_t at = 0; at < numbers.size(); at += size(c.abreast)) {
+        const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(at);
+        out.insert(out.end(), first, first + c.abreast);
+        out.resize(out.size() + size(c.abreast));
+    }
+    return to_bytes(out);
+}
+head_numbers numbers_at(const delta_case& c, const float* first) {
+    const std::int64_t of_token = 4 * std::int64_t{c.heads} * (c.abreast == 0 ? 1 : 2);
+    return {first, 8 * std::int64_t{c.abreast}, of_token, c.abreast == 0 ? c.heads : c.abreast};
+}
 std::vector<float> states_in(const delta_case& c) {
-    return random_values(7, states_of(c) * state_size(c));
+    return random_values(7, c.states * state_size(c));
 }
 
 /// Where heads of tokens lie: so many numbers are behind each head, and behind each token.
@@ -108,56 +128,65 @@ struct launch_data {
         stride(of_queries(c), d.queries_nb1, d.queries_nb2);
         stride(of_keys(c), d.keys_nb1, d.keys_nb2);
         stride(of_values(c), d.values_nb1, d.values_nb2);
-        d.decay = put("decay", contents::data, to_bytes(decay_of(c)));
         d.by_value = c.decay == decays::by_value;
+        d.decay = numbers_at(c, put("decay", contents::data,
+                                    d.by_value ? to_bytes(decay_of(c)) : abreast(c, decay_of(c))));
+        if (c.biased) d.decay_bias = put("bias", contents::weights, to_bytes(bias_of(c)));
         if (c.decay == decays::by_softplus)
             d.decay_factor = put("factors", contents::weights, to_bytes(factors_of(c)));
-        d.beta = put("beta", contents::data, to_bytes(beta_of(c)));
+        d.beta = numbers_at(c, put("beta", contents::data, abreast(c, beta_of(c))));
+        d.logit = c.logit, d.neighbors = c.neighbors;
         d.state = states = put("states", contents::data, to_bytes(states_in(c)));
-        if (c.id != no_number)
-            d.state_id = static_cast<const std::int32_t*>(
-                on.put("id", contents::data, to_bytes(std::vector<std::int32_t>{c.id})));
+        if (!c.ids.empty())
+            d.state_ids =
+                static_cast<const std::int32_t*>(on.put("ids", contents::data, to_bytes(c.ids)));
         if (c.replaced >= 0) d.next_state = states + c.replaced * state_size(c);
         d.key_heads = c.key_heads;
-        d.states = states_of(c);
+        d.states = c.states, d.sequences = c.sequences;
         head_member& m = a.member[a.members++];
         m.k = c.k, m.heads = c.heads, m.scale = scale_of(c);
         stride(of_results(c), m.f32_nb1, m.f32_nb2);
-        m.f32 = static_cast<float*>(on.blank("heads", size(m.f32_nb2 * c.tokens), size(c.offset)));
-        a.tokens = c.tokens;
-        a.rows = c.heads * (c.k / values_of_warp);
+        m.f32 =
+            static_cast<float*>(on.blank("heads", size(m.f32_nb2 * all_tokens(c)), size(c.offset)));
+        a.tokens = all_tokens(c);
+        a.rows = c.heads * (c.k / values_of_warp) * c.sequences;
     }
 };
 
 double decay_by_reference(const delta_case& c, float v, int head) {
-    const auto x = double{v};
+    const double x = double{v} + (c.biased ? double{bias_of(c)[size(head)]} : 0);
     if (c.decay != decays::by_softplus) return x;
     return (x > 20 ? x : std::log1p(std::exp(x))) * double{factors_of(c)[size(head)]};
 }
 
-chain::outputs recalled_by_reference(const delta_case& c) {
-    chain::inputs in;
-    in.k = c.k, in.rows = std::int64_t{c.heads} * c.tokens, in.heads = c.heads;
-    in.key_heads = c.key_heads;
-    in.head_scale = double{scale_of(c)};
-    const auto as_doubles = [](std::vector<double>& to, const std::vector<float>& from) {
-        to.assign(from.begin(), from.end());
-    };
-    as_doubles(in.x, values_of(c));
-    as_doubles(in.queries, queries_of(c));
-    as_doubles(in.keys, keys_of(c));
-    as_doubles(in.beta, beta_of(c));
-    const std::vector<float> decay = decay_of(c), states = states_in(c);
-    for (std::size_t i = 0; i < decay.size(); ++i)
-        in.decay.push_back(decay_by_reference(c, decay[i], static_cast<int>(i) % c.heads));
-    const auto first = states.begin() + state_read(c) * state_size(c);
-    in.state.assign(first, first + state_size(c));
-    using namespace chain;
-    return reference(lower("recalled", delta_rule | emit<format::f32>), in);
+/// Heads of keys, each as often as neighboring heads share it.
+std::vector<float> of_neighbors(const delta_case& c, const std::vector<float>& keys) {
+    if (!c.neighbors) return keys;
+    std::vector<float> all;
+    for (auto head = keys.begin(); head != keys.end(); head += c.k)
+        for (int i = 0; i < c.heads / c.key_heads; ++i) all.insert(all.end(), head, head + c.k);
+    return all;
 }
 
-bool all_nan(const std::vector<float>& values) {
-    return std::all_of(values.begin(), values.end(), [](float v) { return std::isnan(v); });
+chain::outputs recalled_by_reference(const delta_case& c, int sequence) {
+    const auto own = [&](const std::vector<float>& all) {
+        return of_sequence<double>(all, sequence, c.sequences);
+    };
+    chain::inputs in;
+    in.k = c.k, in.rows = std::int64_t{c.heads} * c.tokens, in.heads = c.heads;
+    in.key_heads = c.neighbors ? c.heads : c.key_heads;
+    in.head_scale = double{scale_of(c)};
+    in.x = own(values_of(c));
+    in.queries = own(of_neighbors(c, queries_of(c))), in.keys = own(of_neighbors(c, keys_of(c)));
+    in.beta = own(beta_of(c));
+    if (c.logit)
+        for (double& v : in.beta) v = 1 / (1 + std::exp(-v));
+    const std::vector<float> decay = of_sequence(decay_of(c), sequence, c.sequences);
+    for (std::size_t i = 0; i < decay.size(); ++i)
+        in.decay.push_back(decay_by_reference(c, decay[i], static_cast<int>(i) % c.heads));
+    in.state = state_of<double>(states_in(c), state_read(c, sequence), state_size(c));
+    using namespace chain;
+    return reference(lower("recalled", delta_rule | emit<format::f32>), in);
 }
 
 std::vector<float> without_gaps(const placing& p, const bytes& raw) {
@@ -172,12 +201,26 @@ std::vector<float> without_gaps(const placing& p, const bytes& raw) {
     return out;
 }
 
-/// Are the NaNs of a state, or of all tokens' values, those of one value alone, which has the last
-/// `width` numbers of each `period`?
-bool nan_in_last(const std::vector<float>& all, std::int64_t period, int width) {
-    for (std::size_t i = 0; i < all.size(); ++i)
-        if (std::isnan(all[i]) != (i % size(period) >= size(period - width))) return false;
-    return true;
+void check_sequence(const delta_case& c, int sequence, const std::vector<float>& values,
+                    const std::vector<float>& states) {
+    INFO("sequence " << sequence);
+    const bool stored = c.replaced >= 0;
+    const std::vector<float> found = of_sequence(values, sequence, c.sequences),
+                             next = stored ? state_of(states, c.replaced + sequence, state_size(c))
+                                           : states;
+    if (!reads_state(c, sequence)) {
+        CHECK(all_nan(found));
+        if (stored) CHECK(all_nan(next));
+        return;
+    }
+    if (c.nan && sequence == 0) {
+        CHECK(nan_in_last(found, std::int64_t{c.k} * c.heads, 1));
+        if (stored) CHECK(nan_in_last(next, state_size(c), c.k));
+        return;
+    }
+    const chain::outputs wanted = recalled_by_reference(c, sequence);
+    CHECK(nmse<float>(found, wanted.value) <= 1e-11);
+    if (stored) CHECK(nmse<float>(next, wanted.state) <= 1e-12);
 }
 
 }  // namespace
@@ -186,7 +229,7 @@ delta_output run(const instance& on, const delta_case& c) {
     const auto machine = on.make_machine();
     const launch_data data(*machine, c);
     const heads_args& a = data.a;
-    const int rows = rows_of_block(on.policy.row());
+    const int rows = rows_of_block(on.policy.row(), c.sequences);
     const launch_config config{
         .blocks = static_cast<std::uint32_t>((a.rows + rows - 1) / rows),
         .threads = static_cast<std::uint32_t>(on.policy.threads()),
@@ -194,33 +237,19 @@ delta_output run(const instance& on, const delta_case& c) {
         .dependent = on.dependent};
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
     return {machine->read(a.member[0].f32, size(a.member[0].f32_nb2 * a.tokens)),
-            machine->read(data.states, size(4 * states_of(c) * state_size(c)))};
+            machine->read(data.states, size(4 * c.states * state_size(c)))};
 }
 
 void check(const instance&, const delta_case& c, const delta_output& outputs) {
-    const std::vector<float> found = without_gaps(of_results(c), outputs.values);
     const std::vector<float> before = states_in(c), after = from_bytes<float>(outputs.states);
-    const auto state = [&](const std::vector<float>& all, int which) {
-        const auto first = all.begin() + which * state_size(c);
-        return std::vector<float>(first, first + state_size(c));
-    };
-    for (int s = 0; s < states_of(c); ++s) {
+    for (int s = 0; s < c.states; ++s) {
         INFO("state " << s);
-        if (s != c.replaced) CHECK(state(after, s) == state(before, s));
+        const bool replaced = c.replaced >= 0 && s >= c.replaced && s < c.replaced + c.sequences;
+        if (!replaced)
+            CHECK(state_of(after, s, state_size(c)) == state_of(before, s, state_size(c)));
     }
-    if (!reads_state(c)) {
-        CHECK(all_nan(found));
-        if (c.replaced >= 0) CHECK(all_nan(state(after, c.replaced)));
-        return;
-    }
-    if (c.nan) {
-        CHECK(nan_in_last(found, std::int64_t{c.k} * c.heads, 1));
-        CHECK(nan_in_last(state(after, c.replaced), state_size(c), c.k));
-        return;
-    }
-    const chain::outputs wanted = recalled_by_reference(c);
-    CHECK(nmse<float>(found, wanted.value) <= 1e-11);
-    if (c.replaced >= 0) CHECK(nmse<float>(state(after, c.replaced), wanted.state) <= 1e-12);
+    const std::vector<float> values = without_gaps(of_results(c), outputs.values);
+    for (int s = 0; s < c.sequences; ++s) check_sequence(c, s, values, after);
 }
 
 }  // namespace catena_test

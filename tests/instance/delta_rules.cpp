@@ -15,8 +15,8 @@ constexpr row_computation all{.stages = stage_set::of(stage_kind::delta_rule),
 TEST_CASE("Recalled heads, four warps to a block") {
     stands_every_case<all, row_policy{.threads = 128, .values = 4, .rows = 4, .vector = true}>();
 }
-TEST_CASE("Recalled heads, element by element") {
-    stands_every_case<all, row_policy{.threads = 128, .values = 4, .rows = 4}>();
+TEST_CASE("Recalled heads, element by element, eight warps to a block") {
+    stands_every_case<all, row_policy{.threads = 256, .values = 4, .rows = 8}>();
 }
 TEST_CASE("Longer recalled heads, a warp to a block") {
     stands_every_case<all, row_policy{.threads = 32, .values = 8, .rows = 1, .vector = true}>();

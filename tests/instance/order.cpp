@@ -22,8 +22,11 @@ constexpr row_computation norm = {
     .stages = stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight,
     .emits = all_emits};
 
-/// Does a row compute what no other row does: heads that are turned, or experts that it finds?
+/// Does a row compute what no other row does: heads that are turned, or experts that it finds? Or
+/// is it a row step of heads or of experts, which their own tests compare?
 bool stands_alone(const row& r) {
+    if (r.computes.kind() == skeleton::row)
+        return has_heads(r.computes.row().stages) || routes(r.computes.row().stages);
     return r.computes.kind() == skeleton::matvec &&
            (r.policy.matvec().turns || r.policy.matvec().routes);
 }

@@ -8,6 +8,7 @@
 #include "matvec_case.hpp"
 #include "route_case.hpp"
 #include "row_case.hpp"
+#include "scan_case.hpp"
 
 #include <vector>
 
@@ -29,6 +30,7 @@ std::vector<head_case> head_cases(const catena::row_computation& computes,
                                   const catena::row_policy& how);
 std::vector<convolution_case> convolution_cases(const catena::row_policy& how);
 std::vector<delta_case> delta_cases(const catena::row_policy& how);
+std::vector<scan_case> scan_cases(const catena::row_policy& how);
 std::vector<route_case> route_cases(int most_experts);
 std::vector<matvec_case> combined_cases(const catena::product_computation& computes,
                                         const catena::matvec_policy& how);

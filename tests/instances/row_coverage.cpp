@@ -78,13 +78,34 @@ void each_delta_rule(const row_computation& computes, const Visit& visit) {
     for (const std::int64_t k : {8, 24, 64, 96, 128})
         for (const std::int64_t heads : {1, 32, 64})
             for (const int tokens : {1, 8})
-                for (const int alignment : {16, 4}) {
-                    p.k = k;
-                    p.rows = heads * (k / values_of_warp);
-                    p.slots = tokens;
-                    p.alignment = alignment;
-                    visit(p);
-                }
+                for (const int sequences : {1, 2, 3, 4, 5, 8})
+                    for (const int alignment : {16, 4}) {
+                        p.k = k;
+                        p.rows = heads * (k / values_of_warp) * sequences;
+                        p.slots = tokens;
+                        p.sequences = sequences;
+                        p.alignment = alignment;
+                        visit(p);
+                    }
+}
+
+/// States of as many numbers for a value as models have.
+template <class Visit>
+void each_scan(const row_computation& computes, const Visit& visit) {
+    row_problem p;
+    p.needs = computes;
+    for (const std::int64_t k : {1, 16, 64, 128, 256})
+        for (const std::int64_t values : {8, 3072, 8192})
+            for (const int tokens : {1, 8})
+                for (const int sequences : {1, 2, 3, 4, 5, 8})
+                    for (const int alignment : {16, 4}) {
+                        p.k = k;
+                        p.rows = values / values_of_warp * sequences;
+                        p.slots = tokens;
+                        p.sequences = sequences;
+                        p.alignment = alignment;
+                        visit(p);
+                    }
 }
 
 /// Routers of every size that models have.
@@ -109,6 +130,7 @@ void each_problem(const row_computation& computes, const Visit& visit) {
     p.needs = computes;
     if (convolves(computes.stages)) return each_convolution(computes, visit);
     if (recalls(computes.stages)) return each_delta_rule(computes, visit);
+    if (scans(computes.stages)) return each_scan(computes, visit);
     if (has_heads(computes.stages)) return each_length_of_heads(computes, visit);
     if (routes(computes.stages)) return each_router(computes, visit);
     for (const bool quantizes : {false, true})

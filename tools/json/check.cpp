@@ -239,6 +239,8 @@ struct checker {
                 return need_sources(3);
             case op::gated_delta_net:
                 return need_sources(6);
+            case op::ssm_scan:
+                return need_sources(7);
             case op::none:
             case op::moe_ffn:  // match/moe_ffn.hpp judges it
             case op::other:

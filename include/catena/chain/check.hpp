@@ -19,8 +19,11 @@ inline constexpr stage_set convolved_stages = stage_kind::rms_norm | stage_kind:
 /// The stages that a recalled value passes.
 inline constexpr stage_set recalled_stages = stage_kind::delta_rule | stage_kind::emit;
 
+/// The stages that a scanned value passes.
+inline constexpr stage_set scanned_stages = stage_kind::ssm_scan | stage_kind::emit;
+
 /// The rule of a second norm, whose result only a weight reads, then the op's own, and then those
-/// of what a convolution and the delta rule make.
+/// of what a convolution, the delta rule and a scan make.
 template <flow Before, class Op>
 constexpr flow flow_after_op() {
     if constexpr (!std::is_same_v<Op, refused_op>) {
@@ -38,7 +41,9 @@ constexpr flow flow_after_op() {
     constexpr bool recalled =
         next.refused || !recalls(Before.passed) || recalled_stages.has(next.last);
     static_assert(recalled, "catena: delta_rule makes heads, which emit<f32> writes");
-    return of_heads && recalled ? next : refused;
+    constexpr bool scanned = next.refused || !scans(Before.passed) || scanned_stages.has(next.last);
+    static_assert(scanned, "catena: ssm_scan makes heads, which emit<f32> writes");
+    return of_heads && recalled && scanned ? next : refused;
 }
 
 template <class... Ops>

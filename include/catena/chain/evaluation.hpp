@@ -76,13 +76,19 @@ struct inputs {
     std::vector<double> taps = {};   ///< [length, channels] of a convolution, the last tap for a
                                      ///< token's own value; channels are heads next to each other
     std::vector<double> state = {};  ///< [length - 1, channels] of a convolution: values before the
-                                     ///< first token; [k, k, heads] of the delta rule
+                                     ///< first token; [k, k, heads] of the delta rule;
+                                     ///< [state_size, k, heads] of a scan
     std::int64_t key_heads = 0;      ///< heads of a token's keys in the delta rule, whose values
                                      ///< are x
     std::vector<double> queries = {}, keys = {};  ///< [k, key_heads, tokens]
     std::vector<double> decay = {};  ///< [heads, tokens] or [k, heads, tokens]: the logarithm of
                                      ///< what a token leaves of the state
     std::vector<double> beta = {};   ///< [heads, tokens]: the share of an error that is corrected
+    std::int64_t state_size = 0, groups = 1;  ///< sizes of a scan, whose values are x
+    std::vector<double> dt = {};              ///< [heads, tokens], what steps are softplus of
+    std::vector<double> a = {}, d = {};       ///< [heads]; d empty: nothing is added
+    std::vector<double> b = {}, c = {};       ///< [state_size, groups, tokens]
+    std::vector<double> z = {};               ///< [k, heads, tokens]; empty: there is no gate
     rope_numbers rope = {};
     std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
     std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them

@@ -15,6 +15,7 @@
 #include "catena/chain/ops/quantize.hpp"
 #include "catena/chain/ops/rope.hpp"
 #include "catena/chain/ops/route.hpp"
+#include "catena/chain/ops/ssm_scan.hpp"
 #include "catena/chain/ops/store.hpp"
 
 #include <utility>

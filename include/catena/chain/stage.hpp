@@ -19,6 +19,8 @@ enum class stage_kind : std::uint8_t {
     delta_rule,    ///< value = what the state of a sequence recalls for a query, when a token has
                    ///< let it decay and has corrected it: the gated delta rule of linear attention.
                    ///< The state is replaced
+    ssm_scan,      ///< value = what the state of a selective state space (Mamba-2) gives a token
+                   ///< that has changed it, plus d * x, times silu(z). The state is replaced
     combine,       ///< value = the results of a token's experts times their weights, added up, plus
                    ///< x, or nothing, or x * sigmoid(a number for each row)
     scale,         ///< value *= a number of the launch
@@ -52,13 +54,13 @@ enum class stage_kind : std::uint8_t {
 inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;
 
 constexpr const char* name(stage_kind kind) {
-    constexpr const char* names[] = {"convolve",      "delta_rule", "combine",         "scale",
-                                     "add_residual",  "rms_norm",   "layer_norm",      "l2_norm",
-                                     "glu",           "mul_weight", "add_bias",        "gate",
-                                     "join_residual", "next_norm",  "mul_next_weight", "own",
-                                     "rope",          "store",      "score",           "choose",
-                                     "weigh",         "emit",       "quantize",        "mul_mat",
-                                     "mul_mat_id",    "epilogue"};
+    constexpr const char* names[] = {"convolve", "delta_rule",    "ssm_scan",   "combine",
+                                     "scale",    "add_residual",  "rms_norm",   "layer_norm",
+                                     "l2_norm",  "glu",           "mul_weight", "add_bias",
+                                     "gate",     "join_residual", "next_norm",  "mul_next_weight",
+                                     "own",      "rope",          "store",      "score",
+                                     "choose",   "weigh",         "emit",       "quantize",
+                                     "mul_mat",  "mul_mat_id",    "epilogue"};
     static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
     return names[static_cast<int>(kind)];
 }
@@ -95,10 +97,13 @@ CATENA_FN constexpr bool convolves(stage_set stages) { return stages.has(stage_k
 /// Does a launch recall heads of linear attention from the state of a sequence?
 CATENA_FN constexpr bool recalls(stage_set stages) { return stages.has(stage_kind::delta_rule); }
 
+/// Does a launch scan the state space of a sequence?
+CATENA_FN constexpr bool scans(stage_set stages) { return stages.has(stage_kind::ssm_scan); }
+
 /// Does a launch work on heads?
 CATENA_FN constexpr bool has_heads(stage_set stages) {
-    return stages.any(stage_kind::convolve | stage_kind::delta_rule | stage_kind::rope |
-                      stage_kind::store);
+    return stages.any(stage_kind::convolve | stage_kind::delta_rule | stage_kind::ssm_scan |
+                      stage_kind::rope | stage_kind::store);
 }
 
 /// Does a launch send tokens to their experts?
@@ -143,6 +148,7 @@ constexpr stage_rule rule_of(stage_kind kind) {
             return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
         case stage_kind::convolve:
         case stage_kind::delta_rule:
+        case stage_kind::ssm_scan:
         case stage_kind::combine:
         case stage_kind::scale:
         case stage_kind::add_residual:

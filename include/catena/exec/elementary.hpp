@@ -155,6 +155,14 @@ CATENA_FN real softplus(real v) {
     return itself ? v : log(real{1} + exp(v));
 }
 
+/// log(1 + e^v) with all its digits where e^v is small, and v itself above 20, both as in
+/// ggml-cuda's SSM_SCAN. What 1 + e^v loses by rounding, the quotient brings back.
+CATENA_FN real softplus_of_step(real v) {
+    const real e = exp(v), sum = real{1} + e, kept = sum - real{1};
+    const bool itself = less(real{20}, v) || is_nan(v);
+    return itself ? v : less(real{0}, kept) ? log(sum) * (e / kept) : e;
+}
+
 /// Within 1.4 ulp. A polynomial where 1 - 2 / (e^2v + 1) would cancel.
 CATENA_FN real tanh(real v) {
     const real a = abs(v), square = v * v;

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash dd9647395a12ecf7.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6195f744afb433d3.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -36,6 +36,8 @@ inline constexpr row_computation scale_add_rms_norm_mul_bias_engines =
     {.stages = stage_set::of(stage_kind::scale) | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("engines")};
 inline constexpr row_computation score_choose_weigh_f32 =
     {.stages = stage_set::of(stage_kind::score) | stage_kind::choose | stage_kind::weigh, .emits = formats("f32")};
+inline constexpr row_computation ssm_scan_f32 =
+    {.stages = stage_set::of(stage_kind::ssm_scan), .emits = formats("f32")};
 inline constexpr auto matvec_f32 = matvec(format::f32, "f32");
 inline constexpr product_computation matvec_f32_norm =
     {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .emits = formats("f32_q8_1"), .activation = format::f32, .weights = formats("f32"), .epilogue = full_epilogue};

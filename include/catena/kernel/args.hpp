@@ -16,7 +16,7 @@ namespace CATENA_NAMESPACE {
 /// its weight, a turn, a scale. Then it is written as f32 and stored in a cache.
 struct head_member {
     const float* x = nullptr;       ///< [k, heads, tokens], unit element stride; null: heads are
-                                    ///< convolved or recalled, or results of a matvec
+                                    ///< convolved, recalled or scanned, or results of a matvec
     const float* weight = nullptr;  ///< [k], of a norm of tokens [k, heads]: weight of the norm,
                                     ///< which no kernel writes (it is read before the grid wait);
                                     ///< null: each is 1
@@ -75,33 +75,81 @@ struct convolution_args {
     gate_function function = gate_function::none;  ///< none or silu
 };
 
-/// The gated delta rule that makes the heads of a launch, of the tokens of one sequence
-/// (chain/ops/delta_rule.hpp). The launch has one member, whose k values of a head are recalled
-/// with k values of a key. Value head h has key head h modulo key_heads.
+/// A number of each head of each token. Those of `abreast` heads have no gaps.
+struct head_numbers {
+    const float* first = nullptr;
+    std::int64_t nb1 = 0, nb2 = 0;  ///< bytes: `abreast` heads to the next ones, token to token
+    std::int32_t abreast = 1;       ///< divides the heads of a token
+};
+
+/// The gated delta rule that makes the heads of a launch, of the tokens of each sequence
+/// (chain/ops/delta_rule.hpp). All sequences have equally many; those of the first stand in front.
+/// The launch has one member, whose k values of a head are recalled with k values of a key.
 struct delta_args {
     const float* queries = nullptr;  ///< [k, key_heads, tokens], unit element stride
     const float* keys = nullptr;     ///< [k, key_heads, tokens], unit element stride
     const float* values = nullptr;   ///< [k, heads, tokens], unit element stride
-    const float* decay = nullptr;    ///< [heads, tokens] without gaps, or [k, heads, tokens] if it
-                                     ///< is by_value: the logarithm of what a token leaves of the
-                                     ///< state, or what that is a softplus of
+    head_numbers decay;  ///< the logarithm of what a token leaves of the state, or what that is a
+                         ///< softplus of; if it is by_value, `first` is [k, heads, tokens] without
+                         ///< gaps
     const float* decay_factor = nullptr;  ///< [heads], which no kernel writes (it is read before
-                                          ///< the grid wait): the logarithm is softplus(decay)
-                                          ///< times this number; null: it is decay itself
-    const float* beta = nullptr;   ///< [heads, tokens] without gaps: the share of an error that is
-                                   ///< corrected
+                                          ///< the grid wait): the logarithm is softplus(decay +
+                                          ///< decay_bias) times this number; null: it is decay
+                                          ///< itself
+    const float* decay_bias = nullptr;    ///< [heads], which no kernel writes; null: each is 0;
+                                          ///< null if decay_factor is
+    head_numbers beta;                    ///< the share of an error that is corrected, or its logit
     const float* state = nullptr;  ///< [k, k, heads, states] without gaps: for each value of a head
                                    ///< a row, whose product with a key or a query is the value
-    const std::int32_t* state_id = nullptr;  ///< the number of the state that is read; if there is
-                                             ///< no such state its values are NaN; null: 0
-    float* next_state = nullptr;  ///< [k, k, heads] without gaps, receives the state behind the
-                                  ///< last token; may be one of `state`; null: not written
+    const std::int32_t* state_ids = nullptr;  ///< [sequences], the number of the state that each
+                                              ///< one reads; if there is no such state its values
+                                              ///< are NaN; null: the sequence's own number
+    float* next_state = nullptr;  ///< [k, k, heads, sequences] without gaps, receives the states
+                                  ///< behind the last tokens; may be some of `state`, whichever are
+                                  ///< read; null: not written
     std::int64_t queries_nb1 = 0, queries_nb2 = 0;  ///< bytes: head to head, token to token
     std::int64_t keys_nb1 = 0, keys_nb2 = 0;        ///< bytes: head to head, token to token
     std::int64_t values_nb1 = 0, values_nb2 = 0;    ///< bytes: head to head, token to token
-    std::int32_t key_heads = 0;                     ///< 0: the launch recalls nothing
-    std::int32_t states = 1;                        ///< states in memory
-    bool by_value = false;                          ///< each value of a key has a decay of its own
+    std::int32_t key_heads = 0;  ///< divides heads; 0: the launch recalls nothing
+    std::int32_t states = 1;     ///< states in memory
+    std::int32_t sequences = 1;  ///< as many as a block has warps at most
+    bool by_value = false;       ///< each value of a key has a decay of its own
+    bool logit = false;          ///< beta is a logit, whose sigmoid is the share
+    bool neighbors = false;  ///< neighboring heads share a key: head h has key head h / (heads /
+                             ///< key_heads), else h modulo key_heads
+};
+
+/// The scan of a selective state space (Mamba-2) that makes the heads of a launch, of the tokens of
+/// each sequence (chain/ops/ssm_scan.hpp). All sequences have equally many; those of the first
+/// stand in front. The launch has one member, with k values of a head. Head h has b and c of group
+/// h / (heads / groups).
+struct scan_args {
+    const float* x = nullptr;   ///< [k, heads, tokens], heads without gaps
+    const float* dt = nullptr;  ///< [heads, tokens], unit element stride: the step of a token is
+                                ///< softplus(dt + dt_bias)
+    const float* dt_bias = nullptr;  ///< [heads], which no kernel writes (it is read before the
+                                     ///< grid wait); null: each is 0
+    const float* a = nullptr;  ///< [heads], which no kernel writes: e^(a * step) is what a token
+                               ///< leaves of the state
+    const float* b = nullptr;  ///< [size, groups, tokens], groups without gaps: the state of a
+                               ///< value receives b * x * step
+    const float* c = nullptr;  ///< [size, groups, tokens], groups without gaps: its product with
+                               ///< the state is the value
+    const float* d = nullptr;  ///< [heads], which no kernel writes: d * x is added; null: nothing
+    const float* z = nullptr;  ///< [k, heads, tokens], heads without gaps: the value is multiplied
+                               ///< with silu(z); null: it is not
+    const float* state = nullptr;             ///< [size, k, heads, states] without gaps
+    const std::int32_t* state_ids = nullptr;  ///< [sequences], the number of the state that each
+                                              ///< one reads; if there is no such state its values
+                                              ///< are NaN
+    float* next_state = nullptr;  ///< [size, k, heads, sequences] without gaps, receives the states
+                                  ///< behind the last tokens; may be some of `state`, whichever are
+                                  ///< read; null: not written
+    std::int64_t x_nb = 0, dt_nb = 0, b_nb = 0, c_nb = 0, z_nb = 0;  ///< bytes: token to token
+    std::int32_t size = 0;       ///< numbers of the state for a value; 0: the launch scans nothing
+    std::int32_t groups = 1;     ///< divides heads
+    std::int32_t states = 1;     ///< states in memory
+    std::int32_t sequences = 1;  ///< as many as a block has warps at most
 };
 
 /// Values with heads of the same tokens, and the turn of those that are turned.
@@ -114,17 +162,18 @@ struct head_group {
     std::int32_t members = 0;        ///< values in use, the first ones of `member`
     std::int32_t tokens = 0;         ///< tokens of each value, of all sequences
     std::int32_t rows = 0;           ///< heads of all tokens of all members; of one token of each
-                                     ///< sequence if they are convolved; if they are recalled, one
-                                     ///< for each values_of_warp values of a head
+                                     ///< sequence if they are convolved; if a state makes them, one
+                                     ///< for each values_of_warp values of these
     head_member member[max_head_members];
 };
 
 /// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
-/// own. If they are convolved, a warp has a head of all tokens of a sequence; if they are recalled,
-/// values_of_warp values of it.
+/// own. If they are convolved, a warp has a head of all tokens of a sequence; if they are recalled
+/// or scanned, values_of_warp values of it.
 struct heads_args : head_group {
     convolution_args convolved;  ///< what makes the heads, if they are not in memory
     delta_args recalled;         ///< the same, if a state is asked for them
+    scan_args scanned;           ///< the same, if a state space makes them
 };
 
 /// The arguments of the skeleton `row` for a routing: each token has a block of its own. Its ids

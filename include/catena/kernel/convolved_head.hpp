@@ -7,16 +7,11 @@
 #pragma once
 
 #include "catena/kernel/held_head.hpp"
+#include "catena/kernel/sequences.hpp"
 
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::kernel {
-
-/// Here all warps of a block have read their states, and none has replaced one.
-template <class X>
-CATENA_FN void meet_over_states(X& x, int sequences) {
-    if (sequences > 1) x.sync();
-}
 
 template <class X, row_policy P>
 class convolved_head : held_head<X, P> {
@@ -139,20 +134,16 @@ class convolved_head : held_head<X, P> {
     }
 };
 
-/// The body of a launch that convolves. A warp without a head comes to the barrier, too.
+/// The body of a launch that convolves.
 template <row_policy P, class X>
 CATENA_FN void convolve_heads(X& x, const heads_args& a) {
-    const int sequences = a.convolved.sequences, rows = rows_of_block(P, sequences);
-    const int row = x.block() * rows + x.warp();
-    const head_member& m = member_with(a, row);
-    if (x.warp() >= rows || row >= a.rows) {
-        x.grid_wait();
-        meet_over_states(x, sequences);
-        return;
-    }
-    const int head = quotient(row - m.first_row, sequences);
-    const int sequence = row - m.first_row - head * sequences;
-    convolved_head<X, P>(x, a, m, head, sequence).run();
+    const int sequences = a.convolved.sequences;
+    with_row_of_sequence<P>(x, a, sequences, [&](int row) {
+        const head_member& m = member_with(a, row);
+        const int head = quotient(row - m.first_row, sequences);
+        const int sequence = row - m.first_row - head * sequences;
+        convolved_head<X, P>(x, a, m, head, sequence).run();
+    });
 }
 
 }  // namespace CATENA_NAMESPACE::kernel

@@ -1,7 +1,7 @@
 // The row skeleton of heads: each head of a token is normed, turned and written by a warp of its
 // own, as f32 and into a row of a cache. One launch has the heads of several values: Q, K and V of
-// a layer, each with operands of its own. Or a convolution makes the heads (convolved_head.hpp), or
-// the gated delta rule (recalled_head.hpp).
+// a layer, each with operands of its own. Or a convolution makes the heads (convolved_head.hpp),
+// the gated delta rule (recalled_head.hpp), or a state space (scanned_head.hpp).
 //
 // All elements of a head are read before any is written, so f32 may lie exactly over x.
 #pragma once
@@ -10,6 +10,7 @@
 #include "catena/kernel/held_head.hpp"
 #include "catena/kernel/objection/row.hpp"
 #include "catena/kernel/recalled_head.hpp"
+#include "catena/kernel/scanned_head.hpp"
 #include "catena/kernel/turn.hpp"
 
 #include <cstddef>
@@ -303,10 +304,11 @@ class head_work : held_head<X, P> {
 template <row_computation C, row_policy P>
 inline constexpr bool heads_possible = !objection_to(C, P);
 
-/// The body. Grid: one block per rows_of_block(P) rows; if heads are convolved, per
-/// rows_of_block(P, sequences). Shared memory as kernel/layout.hpp says.
-/// `a` follows args.hpp, with k <= head_values(P) of each member; with vector, k is a multiple of 4
-/// and every row of 16 bytes (of a cache of f16, bf16: of 8).
+/// The body. Grid: one block per rows_of_block(P) rows; if heads are convolved, or states make
+/// them, per rows_of_block(P, sequences). Shared memory as kernel/layout.hpp says.
+/// `a` follows args.hpp. Each member has k <= head_values(P); if heads are scanned, the numbers of
+/// a state for a value take the place of k in this rule and in the next. With vector, k is a
+/// multiple of 4 and every row of 16 bytes (of a cache of f16, bf16: of 8).
 template <class X, row_policy P, row_computation C>
 CATENA_FN void heads_body(X& x, const heads_args& a) {
     static_assert(heads_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
@@ -315,6 +317,8 @@ CATENA_FN void heads_body(X& x, const heads_args& a) {
         convolve_heads<P>(x, a);
     } else if constexpr (recalls(C.stages)) {
         recall_heads<P>(x, a);
+    } else if constexpr (scans(C.stages)) {
+        scan_heads<P>(x, a);
     } else {
         const int row = x.block() * rows_of_block(P) + x.warp();
         const head_member& m = member_with(a, row);

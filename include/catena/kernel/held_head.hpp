@@ -33,14 +33,17 @@ class held_head {
 
     CATENA_FN int at(int j) const { return quad * (j * warp_size + x_.lane()); }
 
-    CATENA_FN void load(const float* row, quads& to) const {
+    /// Numbers of a row of k; those past them are zero.
+    CATENA_FN void load(const float* row, int k, quads& to) const {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) load_quad<P.vector>(x_, row, at(j), m_.k, to[j]);
+        for (int j = 0; j < held; ++j) load_quad<P.vector>(x_, row, at(j), k, to[j]);
     }
-    CATENA_FN void write(float* row, const quads& v) const {
+    CATENA_FN void load(const float* row, quads& to) const { load(row, m_.k, to); }
+    CATENA_FN void write(float* row, int k, const quads& v) const {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, row, at(j), m_.k, v[j]);
+        for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, row, at(j), k, v[j]);
     }
+    CATENA_FN void write(float* row, const quads& v) const { write(row, m_.k, v); }
     CATENA_FN void write_f32(int head, int token, const quads& v) const {
         write(row_at(m_.f32, {m_.f32_nb1, m_.f32_nb2, 0}, {head, token, 0}), v);
     }

@@ -124,7 +124,7 @@ inline constexpr int quarters = 4;
 /// Values of a token that the warps of a block ask for at once to sum up their squares.
 inline constexpr int token_norm_values = quarters * 4 * 4 * warp_size;
 
-/// Values of a head that a warp recalls by the delta rule: it holds so many rows of the state.
+/// Values of a head that a warp makes of a state: it holds so many rows of the state.
 inline constexpr int values_of_warp = 8;
 
 /// Elements of the longest head that a policy holds: a warp has each head.
@@ -328,7 +328,7 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 /// Dynamic shared memory of a launch, in bytes. `finished`: how many results of each column or slot
 /// meet there.
 constexpr std::int64_t row_shared_bytes(const row_computation& c, const row_policy& p) {
-    if (convolves(c.stages) || recalls(c.stages)) return 0;
+    if (convolves(c.stages) || recalls(c.stages) || scans(c.stages)) return 0;
     // Heads are turned there, where lanes find the other elements of their pairs.
     if (has_heads(c.stages))
         return std::int64_t{4} * (rows_of_block(p) * head_values(p) + quarters);

@@ -43,6 +43,7 @@ namespace CATENA_NAMESPACE {
     X(ssm_conv, "SSM_CONV")                                                                        \
     X(repeat, "REPEAT")                                                                            \
     X(gated_delta_net, "GATED_DELTA_NET")                                                          \
+    X(ssm_scan, "SSM_SCAN")                                                                        \
     X(fill, "FILL")                                                                                \
     X(sqrt, "SQRT")                                                                                \
     X(moe_ffn, "MOE_FFN")

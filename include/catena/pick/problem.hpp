@@ -31,22 +31,24 @@ constexpr int weight_rows(const problem_member& m) {
 
 /// What a row step is asked for.
 struct row_problem {
-    row_computation needs;     ///< exactly what is to be computed: stages, and emits that are on
-    bool sum = false;          ///< the sum with the residual is written
-    std::int64_t k = 0;        ///< elements of a norm row
-    std::int64_t rows = 0;     ///< norm rows
+    row_computation needs;  ///< exactly what is to be computed: stages, and emits that are on
+    bool sum = false;       ///< the sum with the residual is written
+    std::int64_t k = 0;     ///< elements of a norm row; if a state makes the row's values, numbers
+                            ///< of the state for a value
+    std::int64_t rows = 0;  ///< norm rows
     std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
     /// The results that are added up to x: one of each slot, and that of a shared expert. A
     /// routing, whose rows are tokens of k experts, has those that a token is sent to; a
     /// convolution, whose rows are heads of one token of each sequence, the taps of a channel; the
-    /// delta rule, whose rows are values_of_warp values of a head, the tokens; and heads with a
-    /// norm of tokens the rounds in which a block reads a token (kernel/heads.hpp).
+    /// delta rule and a scan, whose rows are values_of_warp values of a head, the tokens of a
+    /// sequence; and heads with a norm of tokens the rounds in which a block reads a token
+    /// (kernel/heads.hpp).
     std::int64_t slots = 0;
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
     /// Elements of the shortest head, of all heads, and of those that are stored; 0: all heads have
     /// k elements.
     std::int64_t least_k = 0, values = 0, stored_values = 0;
-    std::int64_t sequences = 1;  ///< of a convolution
+    std::int64_t sequences = 1;  ///< those that a convolution, or a state each, makes heads of
     int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
                          ///< and strides
 };
@@ -182,11 +184,17 @@ constexpr std::int64_t bytes_of_delta_rule(const row_problem& p) {
     return 4 * p.rows * values_of_warp * (2 * p.k + 2 * p.slots);
 }
 
+/// The same, with x, z and the result of each value and token.
+constexpr std::int64_t bytes_of_scan(const row_problem& p) {
+    return 4 * p.rows * values_of_warp * (2 * p.k + 3 * p.slots);
+}
+
 /// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm
 /// is read once.
 constexpr std::int64_t bytes_of_heads(const row_problem& p) {
     if (convolves(p.needs.stages)) return bytes_of_convolution(p);
     if (recalls(p.needs.stages)) return bytes_of_delta_rule(p);
+    if (scans(p.needs.stages)) return bytes_of_scan(p);
     const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
     const bool alike = p.values == 0;
     const std::int64_t values = alike ? p.k * p.rows : p.values,

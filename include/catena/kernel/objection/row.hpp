@@ -31,6 +31,10 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
         if (c.stages != stage_set::of(stage_kind::delta_rule) ||
             c.emits != format_set::of(format::f32))
             return {"heads that are recalled are written as f32, and nothing else"};
+    } else if (scans(c.stages)) {
+        if (c.stages != stage_set::of(stage_kind::ssm_scan) ||
+            c.emits != format_set::of(format::f32))
+            return {"heads that a state space makes are written as f32, and nothing else"};
     } else if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages)) {
         return {"heads are normed, weighed, turned and stored, and nothing else"};
     }

@@ -43,7 +43,7 @@ constexpr double row_block_us(const row_policy& n, const row_problem& p, double 
     const double held = kept ? n.values / 4 : quads;  // an idle quad is gated, too
     const stage_set stages = p.needs.stages;
     // The state behind its number; then what a token brings, and two sums over a warp.
-    if (recalls(stages))
+    if (recalls(stages) || scans(stages))
         return c.late_load_us + static_cast<double>(p.slots) * (c.late_load_us + 2 * c.sum_us);
     double us = row_sums(p.needs) *
                 (c.sum_us + (team > warp_size ? c.warp_sum_us * (team / warp_size) : 0));
