@@ -130,13 +130,14 @@ bool add_in_turn(const graph_view& view, std::int32_t n, std::int32_t w) {
            (t.src[0] == view.nodes[n] || t.src[1] == view.nodes[n]);
 }
 
-/// A convolution, or the delta rule, replaces some of the states that lie behind each other: the
-/// block that writes an element has read that of all states that were picked.
+/// A convolution, the delta rule or a scan replaces some of the states that lie behind each other:
+/// the block that writes an element has read that of all states that were picked.
 bool replaces_some_of(const step& s, const tensor& states, const tensor& written) {
-    const std::uint64_t bytes = static_cast<std::uint64_t>(states.nb[1]);
     const stage_set stages = stages_of(s.what);
-    return (convolves(stages) || recalls(stages)) && written.kind == op::cpy &&
-           contiguous(states) && contiguous(written) && extent_bytes(written) % states.nb[1] == 0 &&
+    const auto bytes = static_cast<std::uint64_t>(states.nb[scans(stages) ? 3 : 1]);
+    const auto all = static_cast<std::uint64_t>(extent_bytes(written));
+    return (convolves(stages) || recalls(stages) || scans(stages)) && written.kind == op::cpy &&
+           contiguous(states) && contiguous(written) && all % bytes == 0 &&
            (written.offset - states.offset) % bytes == 0;
 }
 

@@ -112,10 +112,14 @@ namespace CATENA_NAMESPACE {
     X(convolution_taps, "no row has its taps: {have} for each channel, which must be a weight")    \
     X(convolution_state,                                                                           \
       "what it convolves is no state in front of tokens, which a CPY alone may keep")              \
-    X(delta_rule_sequences, "it recalls values of {have} sequences; a row has one")                \
-    X(delta_rule_tokens, "it recalls values of {have} tokens; a row has {need} at most")           \
-    X(delta_rule_shape, "no row recalls heads of its sizes, or keeps more than one state")         \
-    X(delta_rule_state, "others than a CPY read the state that it leaves")                         \
+    X(delta_rule_tokens,                                                                           \
+      "it recalls values of {have} tokens of a sequence; a row has {need} at most")                \
+    X(delta_rule_shape,                                                                            \
+      "no row recalls heads of its sizes, or keeps more than one state of a sequence")             \
+    X(delta_rule_state, "others than a CPY read the states that it leaves")                        \
+    X(scan_tokens, "it scans {have} tokens of a sequence; a row has {need} at most")               \
+    X(scan_shape, "no row scans heads of its sizes, or keeps more than one state of a sequence")   \
+    X(scan_state, "others than a CPY read the states that it leaves")                              \
     X(routing_order, "it sorts no f32 scores of a token's experts, the best first")                \
     X(routing_unweighed, "no GET_ROWS reads the scores of the experts that come first")            \
     X(routing_groups, "what limits a token to groups of experts is nothing that a row does")       \

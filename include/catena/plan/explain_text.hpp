@@ -77,16 +77,22 @@ inline std::string work(const row_problem& p) {
     if (routes(p.needs.stages))
         return detail::counted(p.rows, " token to ", " tokens to ") + std::to_string(p.slots) +
                " of " + std::to_string(p.k) + " experts";
+    const std::string of_sequences =
+        p.sequences == 1 ? "" : ", of " + std::to_string(p.sequences) + " sequences";
+    const std::int64_t of_state = quotient(p.rows, p.sequences) * values_of_warp;
     if (recalls(p.needs.stages))
-        return detail::counted(quotient(p.rows * values_of_warp, p.k), " head of ", " heads of ") +
+        return detail::counted(quotient(of_state, p.k), " head of ", " heads of ") +
                std::to_string(p.k) + " recalled for " +
-               detail::counted(p.slots, " token", " tokens");
+               detail::counted(p.slots, " token", " tokens") + of_sequences;
+    if (scans(p.needs.stages))
+        return detail::counted(of_state, " value", " values") + " with a state of " +
+               std::to_string(p.k) + " each, for " + detail::counted(p.slots, " token", " tokens") +
+               of_sequences;
     const std::string rows = detail::counted(p.rows, " row of ", " rows of ") +
                              (p.values == 0 ? "" : std::to_string(p.least_k) + " to ") +
                              std::to_string(p.k);
     if (convolves(p.needs.stages))
-        return rows + ", each value of " + std::to_string(p.slots) + " taps" +
-               (p.sequences == 1 ? "" : ", of " + std::to_string(p.sequences) + " sequences");
+        return rows + ", each value of " + std::to_string(p.slots) + " taps" + of_sequences;
     if (has_heads(p.needs.stages)) return rows + (p.slots == 0 ? "" : ", normed by tokens");
     return rows + (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
 }

@@ -126,14 +126,12 @@ class convolution_finder {
         if (pick < 0 || g_.kind(pick) != op::get_rows || node_fits(g_, pick, 2).found()) return;
         const tensor& t = view_.node(pick);
         const tensor& all = view_.at(t.src[0]);
-        const tensor& ids = view_.at(t.src[1]);
         const std::int64_t values = c.state_size();
         const bool fits = g_.only_reader(view_.nodes[pick]).node == c.join && t.ne[0] == values &&
                           elements(t) == values * c.sequences && contiguous(view_.at(c.state)) &&
                           floats(t.src[0]) && contiguous(all) && all.ne[0] == values &&
                           all.ne[2] == 1 && all.ne[3] == 1 && all.ne[1] <= max_channels &&
-                          ids.type == format::i32 && ids.reachable && contiguous(ids) &&
-                          elements(ids) == c.sequences && words_aligned(ids);
+                          numbers_states(view_.at(t.src[1]), c.sequences);
         if (!fits || written_between(t.src[0], pick, c.join)) return;
         c.pick = pick;
         c.state = t.src[0];

@@ -53,28 +53,75 @@ struct convolution {
     }
 };
 
-/// The gated delta rule that makes the heads of a launch, of the tokens of one sequence. The nodes
-/// are at most GET_ROWS, SOFTPLUS, MUL, GATED_DELTA_NET and CPY, given by their positions; -1:
+/// Where a number of each head of each token lies, as kernel/args.hpp says.
+struct head_places {
+    std::int64_t abreast = 1, nb1 = 0, nb2 = 0;
+};
+
+/// The gated delta rule that makes the heads of a launch, of the tokens of each sequence. The nodes
+/// are at most REPEATs of queries and keys, CONT, ADD, SOFTPLUS and MUL, which make the decay, CONT
+/// and SIGMOID, which make beta, GET_ROWS, GATED_DELTA_NET and CPY, given by their positions; -1:
 /// there is none.
 struct delta_rule {
     std::int32_t queries = no_tensor, keys = no_tensor, values = no_tensor;  ///< [k, heads, tokens]
-    std::int32_t decay = no_tensor;         ///< what the logarithm is made of, or itself
-    std::int32_t decay_factor = no_tensor;  ///< of the softplus that makes it, or no_tensor
+    row_strides queries_at, keys_at, values_at;  ///< head to head, token to token
+    bool neighbors = false;                      ///< neighboring heads share a key
+    std::int32_t decay = no_tensor;              ///< what the logarithm is made of, or itself
+    std::int32_t decay_factor = no_tensor;       ///< of the softplus that makes it, or no_tensor
+    std::int32_t decay_bias = no_tensor;         ///< of what that is of, or no_tensor
     std::int32_t beta = no_tensor;
-    std::int32_t state = no_tensor;  ///< the states, of which the id picks one
-    std::int32_t state_id = no_tensor;
-    std::int64_t k = 0, heads = 0, key_heads = 0, tokens = 0, states = 0;
-    std::int32_t pick = -1, soften = -1, weigh = -1, rule = -1, keep = -1;
+    head_places decay_at, beta_at;
+    std::int32_t state = no_tensor;  ///< the states, of which the ids pick one for each sequence
+    std::int32_t state_ids = no_tensor;
+    std::int64_t k = 0, heads = 0, key_heads = 0, tokens = 0, sequences = 0, states = 0;
+    std::int32_t repeat_queries = -1, repeat_keys = -1, copy_decay = -1, bias = -1, soften = -1,
+                 weigh = -1, copy_beta = -1, sigmoid = -1, pick = -1, rule = -1, keep = -1;
     bool by_value = false;  ///< each value of a key has a decay of its own
 
     bool found() const { return rule >= 0; }
+    std::int64_t all_tokens() const { return tokens * sequences; }
     std::int64_t state_size() const { return k * k * heads; }
+    /// Does it do more than an engine's launch of the op, which may keep the states, too?
+    bool more_than_op() const {
+        return pick >= 0 || weigh >= 0 || sigmoid >= 0 || repeat_queries >= 0;
+    }
 
-    static constexpr int most_nodes = 5;
+    static constexpr int most_nodes = 11;
     /// f(position) for each node, in the order in which values pass them.
     template <class F>
     void each_node(const F& f) const {
-        for (const std::int32_t n : {pick, soften, weigh, rule, keep})
+        for (const std::int32_t n : {repeat_queries, repeat_keys, copy_decay, bias, soften, weigh,
+                                     copy_beta, sigmoid, pick, rule, keep})
+            if (n >= 0) f(n);
+    }
+};
+
+/// The scan of a state space (SSM_SCAN, as in Mamba-2) that makes the heads of a launch, of the
+/// tokens of each sequence. The nodes are at most CONT and ADD, which make dt, SSM_SCAN, CPY, MUL
+/// and ADD of d * x, and CONT and GLU of z, given by their positions; -1: there is none.
+struct state_scan {
+    std::int32_t x = no_tensor, dt = no_tensor, dt_bias = no_tensor, a = no_tensor, b = no_tensor,
+                 c = no_tensor, d = no_tensor, z = no_tensor;
+    std::int32_t state = no_tensor;  ///< the states, of which the ids pick one for each sequence
+    std::int32_t state_ids = no_tensor;
+    std::int64_t size = 0;                      ///< numbers of the state for a value
+    std::int64_t k = 0, heads = 0, groups = 0;  ///< values of a head; heads; groups of b and c
+    std::int64_t tokens = 0, sequences = 0, states = 0;              ///< tokens: of a sequence
+    std::int64_t x_nb = 0, dt_nb = 0, b_nb = 0, c_nb = 0, z_nb = 0;  ///< bytes: token to token
+    std::int32_t copy_dt = -1, bias = -1, scan = -1, keep = -1, skip = -1, add = -1, copy_z = -1,
+                 gate = -1;
+
+    bool found() const { return scan >= 0; }
+    std::int64_t all_tokens() const { return tokens * sequences; }
+    std::int64_t state_size() const { return size * k * heads; }
+    /// The node whose result the heads are: the first of its result, if it is the SSM_SCAN.
+    std::int32_t made_by() const { return gate >= 0 ? gate : add >= 0 ? add : scan; }
+
+    static constexpr int most_nodes = 8;
+    /// f(position) for each node, in the order in which values pass them.
+    template <class F>
+    void each_node(const F& f) const {
+        for (const std::int32_t n : {copy_dt, bias, scan, keep, skip, add, copy_z, gate})
             if (n >= 0) f(n);
     }
 };
@@ -170,6 +217,7 @@ struct match {
     std::vector<head_chain> values;  ///< values of a launch of heads, which reads nothing else
     convolution convolved;           ///< what makes these values, if a convolution does
     delta_rule recalled;             ///< the delta rule of a launch that reads nothing else
+    state_scan scanned;              ///< the scan of a launch that reads nothing else
     routing routed;                  ///< routing of a launch of routing, which reads nothing else
     combination experts;             ///< sum of experts that x and the residual join
     row_operands reads;

@@ -11,6 +11,7 @@
 #include "catena/match/detail/index.hpp"
 #include "catena/match/detail/reader.hpp"
 #include "catena/match/detail/route_finder.hpp"
+#include "catena/match/detail/scan_finder.hpp"
 #include "catena/match/detail/value.hpp"
 #include "catena/plan/detail/order/slots.hpp"
 #include "catena/plan/optimize.hpp"
@@ -80,11 +81,28 @@ void keep_delta_rules(const graph_index& g, const Keep& keep) {
         if (found.why.found()) continue;
         std::int32_t last = i;
         found.by.each_node([&last](std::int32_t n) { last = std::max(last, n); });
-        for (const std::int32_t t : {found.by.decay, found.by.state, found.by.state_id})
+        for (const std::int32_t t : {found.by.decay, found.by.state, found.by.state_ids})
             keep(t, last);
         for (const std::int32_t t :
              {found.by.queries, found.by.keys, found.by.values, found.by.beta})
             keep(t, last);
+    }
+}
+
+/// The last node of a scan: till then one launch may read what its dt is made of, its gate and the
+/// states. keep(tensor, last)
+template <class Keep>
+void keep_scans(const graph_index& g, const Keep& keep) {
+    const scan_finder find(g);
+    const auto open = [](std::int32_t) { return true; };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::ssm_scan) continue;
+        const found_scan found = find.of(i, open);
+        if (found.why.found()) continue;
+        const state_scan& s = found.by;
+        std::int32_t last = i;
+        s.each_node([&last](std::int32_t n) { last = std::max(last, n); });
+        for (const std::int32_t t : {s.x, s.dt, s.b, s.c, s.z, s.state, s.state_ids}) keep(t, last);
     }
 }
 
@@ -236,6 +254,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g, const slot_ma
     keep_heads(g, keep);
     keep_convolutions(g, keep);
     keep_delta_rules(g, keep);
+    keep_scans(g, keep);
     keep_logits(g, keep);
     keep_activations(g, slots, keep);
     keep_operands(g, slots, keep);

@@ -12,6 +12,7 @@
 #include "catena/plan/detail/draft/head_planner.hpp"
 #include "catena/plan/detail/draft/inside.hpp"
 #include "catena/plan/detail/draft/route_planner.hpp"
+#include "catena/plan/detail/draft/scan_planner.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,6 +35,7 @@ class plan_builder : drafter {
           heads_(drafted),
           convolutions_(drafted),
           delta_rules_(drafted),
+          scans_(drafted),
           routes_(drafted) {}
 
     /// Drafts all steps, and says what stays with the engine.
@@ -57,6 +59,9 @@ class plan_builder : drafter {
                     break;
                 case op::gated_delta_net:
                     delta_rules_.plan(i);
+                    break;
+                case op::ssm_scan:
+                    scans_.plan(i);
                     break;
                 case op::argsort:
                     routes_.plan(i);
@@ -95,6 +100,7 @@ class plan_builder : drafter {
     head_planner heads_;
     convolution_planner convolutions_;
     delta_rule_planner delta_rules_;
+    scan_planner scans_;
     route_planner routes_;
     std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
 

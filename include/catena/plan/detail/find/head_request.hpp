@@ -56,15 +56,18 @@ inline int alignment_of(const graph_view& view, const convolution& c) {
 /// writes by rows.
 inline int alignment_of(const graph_view& view, const delta_rule& d) {
     std::uint64_t bits = d.k % 4 == 0 ? 16 : 4;
-    const auto reaches = [&](std::int32_t t, bool strided) {
-        const tensor& o = view.at(t);
-        bits |= static_cast<std::uint64_t>(base_alignment(o));
-        if (strided) bits |= static_cast<std::uint64_t>((o.ne[1] > 1 ? o.nb[1] : 0) | o.nb[2]);
+    const auto reaches = [&](std::int32_t t) {
+        bits |= static_cast<std::uint64_t>(base_alignment(view.at(t)));
     };
-    for (const std::int32_t t : {d.queries, d.keys, d.values}) reaches(t, true);
-    for (const std::int32_t t : {d.state, view.nodes[d.rule]}) reaches(t, false);
-    if (d.by_value) reaches(d.decay, false);
-    if (d.keep >= 0) reaches(view.nodes[d.keep], false);
+    const auto heads = [&](std::int32_t t, std::int64_t count, const row_strides& at) {
+        reaches(t);
+        bits |= static_cast<std::uint64_t>((count > 1 ? at.nb1 : 0) | at.nb2);
+    };
+    heads(d.queries, d.key_heads, d.queries_at), heads(d.keys, d.key_heads, d.keys_at);
+    heads(d.values, d.heads, d.values_at);
+    reaches(d.state), reaches(view.nodes[d.rule]);
+    if (d.by_value) reaches(d.decay);
+    if (d.keep >= 0) reaches(view.nodes[d.keep]);
     return static_cast<int>(bits & (~bits + 1));
 }
 
@@ -74,9 +77,33 @@ inline row_problem problem_of(const graph_view& view, const delta_rule& d) {
     p.needs.stages = stage_set::of(stage_kind::delta_rule);
     p.needs.emits = format_set::of(format::f32);
     p.k = d.k;
-    p.rows = d.heads * quotient(d.k, values_of_warp);
+    p.rows = d.heads * quotient(d.k, values_of_warp) * d.sequences;
     p.slots = d.tokens;
+    p.sequences = d.sequences;
     p.alignment = alignment_of(view, d);
+    return p;
+}
+
+/// The largest power of two up to 16 that divides all that a scan reads and writes by rows.
+inline int alignment_of(const graph_view& view, const state_scan& s) {
+    std::uint64_t bits = s.size % 4 == 0 ? 16 : 4;
+    for (const std::int32_t t : {s.state, s.b, s.c})
+        bits |= static_cast<std::uint64_t>(base_alignment(view.at(t)));
+    if (s.keep >= 0) bits |= static_cast<std::uint64_t>(base_alignment(view.node(s.keep)));
+    bits |= static_cast<std::uint64_t>(s.b_nb | s.c_nb);
+    return static_cast<int>(bits & (~bits + 1));
+}
+
+/// What the row step of a scan must compute.
+inline row_problem problem_of(const graph_view& view, const state_scan& s) {
+    row_problem p;
+    p.needs.stages = stage_set::of(stage_kind::ssm_scan);
+    p.needs.emits = format_set::of(format::f32);
+    p.k = s.size;
+    p.rows = s.heads * quotient(s.k, values_of_warp) * s.sequences;
+    p.slots = s.tokens;
+    p.sequences = s.sequences;
+    p.alignment = alignment_of(view, s);
     return p;
 }
 
@@ -205,33 +232,68 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
     return a;
 }
 
+inline head_numbers head_numbers_at(const float* first, const head_places& at) {
+    return {first, at.nb1, at.nb2, static_cast<std::int32_t>(at.abreast)};
+}
+
 inline heads_args delta_arguments(const graph_view& view, const delta_rule& d, addresses& at) {
     heads_args a;
-    const auto strides = [&view](std::int32_t t) { return view.at(t).nb; };
     delta_args& r = a.recalled;
     r.queries = at.floats(d.queries);
-    r.queries_nb1 = strides(d.queries)[1], r.queries_nb2 = strides(d.queries)[2];
+    r.queries_nb1 = d.queries_at.nb1, r.queries_nb2 = d.queries_at.nb2;
     r.keys = at.floats(d.keys);
-    r.keys_nb1 = strides(d.keys)[1], r.keys_nb2 = strides(d.keys)[2];
+    r.keys_nb1 = d.keys_at.nb1, r.keys_nb2 = d.keys_at.nb2;
     r.values = at.floats(d.values);
-    r.values_nb1 = strides(d.values)[1], r.values_nb2 = strides(d.values)[2];
-    r.decay = at.floats(d.decay);
+    r.values_nb1 = d.values_at.nb1, r.values_nb2 = d.values_at.nb2;
+    r.decay = head_numbers_at(at.floats(d.decay), d.decay_at);
     r.decay_factor = at.floats(d.decay_factor);
-    r.beta = at.floats(d.beta);
+    r.decay_bias = at.floats(d.decay_bias);
+    r.beta = head_numbers_at(at.floats(d.beta), d.beta_at);
     r.state = at.floats(d.state);
-    r.state_id = reinterpret_cast<const std::int32_t*>(at.of(d.state_id));
+    r.state_ids = reinterpret_cast<const std::int32_t*>(at.of(d.state_ids));
     if (d.keep >= 0) r.next_state = at.floats(view.nodes[d.keep]);
     r.key_heads = static_cast<std::int32_t>(d.key_heads);
     r.states = static_cast<std::int32_t>(d.states);
+    r.sequences = static_cast<std::int32_t>(d.sequences);
     r.by_value = d.by_value;
+    r.logit = d.sigmoid >= 0;
+    r.neighbors = d.neighbors;
     head_member& m = a.member[a.members++];
     m.k = static_cast<std::int32_t>(d.k);
     m.heads = static_cast<std::int32_t>(d.heads);
     m.scale = 1 / std::sqrt(static_cast<float>(d.k));
     m.f32 = at.floats(view.nodes[d.rule]);
     m.f32_nb1 = 4 * d.k, m.f32_nb2 = 4 * d.k * d.heads;
-    a.tokens = static_cast<std::int32_t>(d.tokens);
-    a.rows = m.heads * (m.k / values_of_warp);
+    a.tokens = static_cast<std::int32_t>(d.all_tokens());
+    a.rows = m.heads * (m.k / values_of_warp) * r.sequences;
+    return a;
+}
+
+inline heads_args scan_arguments(const graph_view& view, const state_scan& s, addresses& at) {
+    heads_args a;
+    scan_args& by = a.scanned;
+    by.x = at.floats(s.x), by.x_nb = s.x_nb;
+    by.dt = at.floats(s.dt), by.dt_nb = s.dt_nb;
+    by.dt_bias = at.floats(s.dt_bias);
+    by.a = at.floats(s.a);
+    by.b = at.floats(s.b), by.b_nb = s.b_nb;
+    by.c = at.floats(s.c), by.c_nb = s.c_nb;
+    by.d = at.floats(s.d);
+    by.z = at.floats(s.z), by.z_nb = s.z_nb;
+    by.state = at.floats(s.state);
+    by.state_ids = reinterpret_cast<const std::int32_t*>(at.of(s.state_ids));
+    if (s.keep >= 0) by.next_state = at.floats(view.nodes[s.keep]);
+    by.size = static_cast<std::int32_t>(s.size);
+    by.groups = static_cast<std::int32_t>(s.groups);
+    by.states = static_cast<std::int32_t>(s.states);
+    by.sequences = static_cast<std::int32_t>(s.sequences);
+    head_member& m = a.member[a.members++];
+    m.k = static_cast<std::int32_t>(s.k);
+    m.heads = static_cast<std::int32_t>(s.heads);
+    m.f32 = at.floats(view.nodes[s.made_by()]);
+    m.f32_nb1 = 4 * s.k, m.f32_nb2 = 4 * s.k * s.heads;
+    a.tokens = static_cast<std::int32_t>(s.all_tokens());
+    a.rows = m.heads * (m.k / values_of_warp) * by.sequences;
     return a;
 }
 
@@ -258,24 +320,34 @@ inline void cover_convolution(const graph_index& g, const convolution& by, trial
     });
 }
 
-/// Lets a step cover the nodes of the delta rule. The warp that reads rows of a state is the one
-/// that replaces them, whichever state that is. A CPY reads nothing of where it writes.
-inline void cover_delta_rule(const graph_index& g, const delta_rule& d, trial_step& trial) {
-    std::int32_t before[delta_rule::most_nodes];
+/// Lets a step cover the nodes of what makes heads of states, the delta rule or a scan; `made_by`:
+/// the node whose result these are. Source `slot` of node `reader` has the states. The block that
+/// reads rows of states is the one that replaces them, whichever states these are. A CPY reads
+/// nothing of where it writes.
+template <class Made>
+void cover_states(const graph_index& g, const Made& by, std::int32_t made_by, std::int32_t reader,
+                  int slot, trial_step& trial) {
+    std::int32_t before[Made::most_nodes];
     std::int32_t* end = before;
-    d.each_node([&](std::int32_t n) {
-        covered_node c{n, n != d.rule && n != d.keep,
+    by.each_node([&](std::int32_t n) {
+        covered_node c{n, n != made_by && n != by.keep,
                        fed_by(g, n, array_view<std::int32_t>{before, end})};
-        if (n == d.keep) c.internal |= 1u << 1;
-        const bool reads_state = n == (d.pick >= 0 ? d.pick : d.rule);
-        if (reads_state && d.keep >= 0)
-            c.by_part = d.pick >= 0 ? 1u << 0 : 1u << 5, c.part_bytes = 4 * d.state_size(),
-            c.into = g.view.nodes[d.keep];
+        if (n == by.keep) c.internal |= 1u << 1;
+        if (n == reader && by.keep >= 0)
+            c.by_part = 1u << slot, c.part_bytes = 4 * by.state_size(),
+            c.into = g.view.nodes[by.keep];
         trial.nodes.push_back(c);
         *end++ = n;
     });
     std::sort(trial.nodes.begin(), trial.nodes.end(),
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
+}
+inline void cover_delta_rule(const graph_index& g, const delta_rule& d, trial_step& trial) {
+    const bool picks = d.pick >= 0;
+    cover_states(g, d, d.rule, picks ? d.pick : d.rule, picks ? 0 : 5, trial);
+}
+inline void cover_scan(const graph_index& g, const state_scan& s, trial_step& trial) {
+    cover_states(g, s, s.made_by(), s.scan, 0, trial);
 }
 
 /// Lets a step cover the nodes of one value, which node `before` of the step makes; -1: it is

@@ -76,6 +76,7 @@ struct premises : detail::owned {
     std::int32_t heads = -1;           ///< chain of launches of heads, or -1
     std::int32_t convolution = -1;     ///< chain of launches of heads that are convolved, or -1
     std::int32_t delta_rule = -1;      ///< chain of launches of heads that are recalled, or -1
+    std::int32_t scan = -1;            ///< chain of launches of heads that are scanned, or -1
     std::int32_t routing = -1;         ///< chain of launches of routing, or -1
     std::int32_t routed_experts = -1;  ///< chain of launches of experts that route, or -1
     std::int32_t turned = -1;          ///< chain of matrices whose results are turned, or -1
@@ -89,7 +90,10 @@ struct premises : detail::owned {
             if (switched_off(asked, t.chains[c].name)) continue;
             const stage_set stages = chain::row_part(t.chains[c]).stages;
             if (has_heads(stages))
-                (convolves(stages) ? convolution : recalls(stages) ? delta_rule : heads) = c;
+                (convolves(stages) ? convolution
+                 : recalls(stages) ? delta_rule
+                 : scans(stages)   ? scan
+                                   : heads) = c;
             if (chain::turns_heads(t.chains[c])) turned = c;
             if (routes(stages))
                 (chain::weights_of(t.chains[c]).empty() ? routing : routed_experts) = c;

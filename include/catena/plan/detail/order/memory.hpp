@@ -55,7 +55,7 @@ inline bool same_place(const tensor& a, const tensor& b) {
     return true;
 }
 
-/// Does `a`, parts of so many bytes without gaps, begin where one of those of `b` does?
+/// Is `a`, parts of so many bytes without gaps, some of those of `b`?
 inline bool whole_parts(const tensor& a, const tensor& b, std::int64_t part_bytes) {
     const auto at = [](const tensor& t) {
         return t.data != nullptr ? reinterpret_cast<std::uintptr_t>(t.data) : t.offset;
@@ -66,7 +66,7 @@ inline bool whole_parts(const tensor& a, const tensor& b, std::int64_t part_byte
     const auto all = static_cast<std::uint64_t>(extent_bytes(b));
     const std::uint64_t before = at(a) - at(b);  // wraps where a lies below
     return placed && contiguous(a) && contiguous(b) && all % bytes == 0 && before % bytes == 0 &&
-           before < all;
+           before < all && static_cast<std::uint64_t>(extent_bytes(a)) <= all - before;
 }
 
 }  // namespace CATENA_NAMESPACE
