@@ -117,6 +117,10 @@ std::vector<fault> faults_of_heads();
 std::vector<fault> faults_of_convolutions();
 /// Those of launches that recall, which are among them too.
 std::vector<fault> faults_of_delta_rules();
+/// Those that take several sequences, or operands that engines move: no given graph has them.
+std::vector<fault> faults_of_moved_operands();
+/// Those of launches that scan. They are not among them, because no given graph has such a launch.
+std::vector<fault> faults_of_scans();
 /// Those of routing, which are among them too.
 std::vector<fault> faults_of_routing();
 /// Those of launches that their kernels cannot do.

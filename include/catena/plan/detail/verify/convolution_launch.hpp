@@ -43,32 +43,38 @@ class convolution_launch : public head_launch {
         for (std::int32_t i = 0; i < a.members; ++i) heads_of(v, a, a.member[i], to);
     }
 
-  private:
-    value constant(const float* p, std::int64_t count, std::uint64_t to, const char* name) {
-        early.push_back({rows_at(p, count, 1, 0), name, false});
-        return vector(p, count, to, name);
-    }
+    /// States in memory, of which numbers pick some, and those behind the last tokens.
+    struct state_rows {
+        const float* from = nullptr;
+        const float* next = nullptr;            ///< null: not written
+        std::int64_t count = 0, nb = 0;         ///< numbers of a state; bytes from state to state
+        std::int64_t states = 0, replaced = 0;  ///< how many are read, and written
+    };
 
-    /// The states that the numbers pick. Those that are replaced may be some of them: no other
+    /// All states of which some are picked. Those that are replaced may be some of them: no other
     /// element is read where the launch writes.
-    value states(const convolution_args& c, std::uint64_t to) {
-        const std::int64_t count = std::int64_t{c.length - 1} * c.channels;
+    value states_at(const state_rows& s, std::uint64_t to, const char* name) {
         const auto rows = [&](std::int64_t first, std::int64_t n) {
-            return rows_at(address_of(c.state) + static_cast<std::uint64_t>(first * c.state_nb),
-                           count, n, c.state_nb);
+            return rows_at(address_of(s.from) + static_cast<std::uint64_t>(first * s.nb), s.count,
+                           n, s.nb);
         };
         const auto look_at = [&](std::int64_t first, std::int64_t end, bool replaced) {
-            if (first < end) reads.push_back({rows(first, end - first), "the states", replaced});
+            if (first < end) reads.push_back({rows(first, end - first), name, replaced});
         };
-        aligned(address_of(c.state), to, "the states");
-        if (c.states > 1) aligned(static_cast<std::uint64_t>(c.state_nb), to, "the states");
-        const std::int64_t behind =
-            static_cast<std::int64_t>(address_of(c.next_state) - address_of(c.state));
-        const std::int64_t first =
-            behind >= 0 ? std::min(behind / c.state_nb, std::int64_t{c.states}) : c.states;
-        const std::int64_t end = std::min(first + c.sequences, std::int64_t{c.states});
-        look_at(0, first, false), look_at(first, end, true), look_at(end, c.states, false);
-        const value all = read(rows(0, c.states));
+        aligned(address_of(s.from), to, name);
+        if (s.states > 1) aligned(static_cast<std::uint64_t>(s.nb), to, name);
+        const auto behind = static_cast<std::int64_t>(address_of(s.next) - address_of(s.from));
+        const std::int64_t first = behind >= 0 ? std::min(behind / s.nb, s.states) : s.states;
+        const std::int64_t end = std::min(first + s.replaced, s.states);
+        look_at(0, first, false), look_at(first, end, true), look_at(end, s.states, false);
+        return read(rows(0, s.states));
+    }
+
+  private:
+    value states(const convolution_args& c, std::uint64_t to) {
+        const std::int64_t count = std::int64_t{c.length - 1} * c.channels;
+        const value all = states_at(
+            {c.state, c.next_state, count, c.state_nb, c.states, c.sequences}, to, "the states");
         if (c.state_ids == nullptr) return all;
         aligned(address_of(c.state_ids), 4, "the numbers of states");
         return picked_rows(

@@ -9,6 +9,7 @@
 #include "catena/plan/detail/verify/overwrite.hpp"
 #include "catena/plan/detail/verify/rope.hpp"
 #include "catena/plan/detail/verify/routing_values.hpp"
+#include "catena/plan/detail/verify/scan_values.hpp"
 
 #include <cstdint>
 #include <unordered_set>
@@ -267,6 +268,9 @@ class engine_order {
             case op::gated_delta_net:
                 return recalled_value(view_, t, opaque(i),
                                       [&](int slot) { return source(i, slot); });
+            case op::ssm_scan:
+                return scanned_value(view_, t, opaque(i),
+                                     [&](int slot) { return source(i, slot); });
             case op::glu:
                 return glu(i, t);
             case op::add_id:
@@ -341,9 +345,12 @@ class engine_order {
     value repeated(std::int32_t i, const tensor& t) const {
         if (!floats(t.src[0])) return opaque(i);
         const tensor& s = view_.at(t.src[0]);
-        const bool one_by_one = s.ne[0] == 1 && t.ne[0] == 1 && s.ne[1] == t.ne[1] && t.ne[3] == 1;
-        if (!one_by_one || elements(s) != s.ne[1]) return opaque(i);
-        return of_rows(source(i, 0), s.ne[1], t.ne[2]);
+        spreading of;
+        for (int d = 0; d < 4; ++d) {
+            if (s.ne[d] != t.ne[d] && s.ne[d] != 1) return opaque(i);  // more than one element
+            of.add(t.ne[d], s.ne[d] != t.ne[d]);
+        }
+        return of.of(source(i, 0));
     }
 
     value glu(std::int32_t i, const tensor& t) {

@@ -95,6 +95,11 @@ class launch_record {
                  bool by_element = false) {
         return read_at(aligned_rows(p, alignment, name, k, 1, 0), name, by_element);
     }
+    /// What is read before the kernels before the launch are done.
+    value constant(const float* p, std::int64_t count, std::uint64_t to, const char* name) {
+        early.push_back({rows_at(p, count, 1, 0), name, false});
+        return vector(p, count, to, name);
+    }
     value number(const float* p, std::int64_t elements, const char* name) {
         return of_all(vector(p, 1, 4, name), elements);
     }

@@ -5,55 +5,13 @@
 
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/row.hpp"
-#include "catena/plan/step.hpp"
+#include "catena/plan/detail/verify/head_limits.hpp"
+#include "catena/plan/detail/verify/launch_rules.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
-
-/// What is wrong with a launch: a sentence's end, and the byte that shows it.
-struct fault {
-    const char* why = nullptr;  ///< null: nothing is
-    std::uint64_t byte = 0;
-    const char* operand = "";
-    explicit operator bool() const { return why != nullptr; }
-};
-
-/// Rules that a launch keeps, or the first that it breaks.
-class launch_rules {
-  public:
-    explicit launch_rules(const step& s) : config_(s.config) {}
-
-    fault broken;
-
-    void must(bool holds, const char* why, std::int64_t have, const char* operand) {
-        if (!holds && !broken) broken = {why, static_cast<std::uint64_t>(have), operand};
-    }
-    void multiple(std::int64_t n, std::int64_t of, const char* operand) {
-        must(n % of == 0, "are no multiple of what its kernel takes together", n, operand);
-    }
-    void at_most(std::int64_t n, std::int64_t most, const char* operand) {
-        must(n <= most, "are more than its kernel can do", n, operand);
-    }
-
-    /// A block has `width` times the threads of the policy, 1 to `widest`, and room in shared
-    /// memory; a cluster of `most` blocks at most has them together.
-    void block(std::int64_t threads, int widest, std::int64_t shared, int most) {
-        must(config_.threads % threads == 0 && config_.threads / threads >= 1 &&
-                 config_.threads / threads <= static_cast<std::uint32_t>(widest),
-             "are not those of its kernel", config_.threads, "its threads");
-        must(config_.shared_bytes >= shared, "is too little for its kernel", config_.shared_bytes,
-             "its shared memory");
-        must(config_.cluster >= 1 && (config_.cluster == 1 || config_.cluster <= unsigned(most)),
-             "has more blocks than its kernel shares work among", config_.cluster, "its cluster");
-    }
-    std::int64_t cluster() const { return config_.cluster; }
-    std::int64_t width(int threads) const { return config_.threads / unsigned(threads); }
-
-  private:
-    const launch_config& config_;
-};
 
 /// Elements that share a scale, of everything that is quantized to int8.
 inline constexpr std::int64_t scaled_together = 32;
@@ -110,111 +68,6 @@ inline fault beyond(const step& s, const row& r, const row_args& a) {
     if (p.vector) rules.multiple(a.k, 4, "elements of a row");
     limit_activation(rules, a);
     limit_meaning(rules, r.computes.row(), a);
-    return rules.broken;
-}
-
-/// A convolution whose channels are those of all values, by a row that convolves; or none.
-inline void limit_convolution(launch_rules& rules, const row& r, const heads_args& a) {
-    const row_computation& c = r.computes.row();
-    const row_policy& p = r.policy.row();
-    const convolution_args& by = a.convolved;
-    const bool convolves_here = by.channels > 0;
-    rules.must(convolves_here == convolves(c.stages), "are nothing that its row does", by.channels,
-               "convolved channels");
-    if (!convolves_here) return;
-    rules.must(by.length >= min_taps && by.length <= max_taps, "are not as many as its row has",
-               by.length, "taps");
-    rules.must(by.sequences > 0 && a.tokens % by.sequences == 0, "do not have equally many tokens",
-               by.sequences, "sequences");
-    rules.at_most(by.sequences, rows_of_block(p), "sequences");
-    rules.must(by.states >= (by.state_ids != nullptr ? 1 : by.sequences), "are not there",
-               by.states, "states");
-    const std::int64_t bytes = std::int64_t{4} * (by.length - 1) * by.channels;
-    rules.must(by.state_nb >= bytes, "lie over each other", by.state_nb, "states");
-    rules.must(by.function == gate_function::none || by.function == gate_function::silu,
-               "is nothing that its row applies", static_cast<int>(by.function), "its function");
-    std::int64_t channels = 0;
-    for (std::int32_t i = 0; i < a.members; ++i) {
-        const head_member& m = a.member[i];
-        rules.must(m.first_channel == channels, "are not behind those of the values before",
-                   m.first_channel, "channels");
-        rules.must(m.weight == nullptr && !m.turned, "is nothing that its row does", i,
-                   "a weight or a turn");
-        channels += std::int64_t{m.k} * m.heads;
-    }
-    rules.must(channels == by.channels, "are not those of all values", by.channels, "its channels");
-}
-
-/// The delta rule of one value, by a row that recalls; or none.
-inline void limit_delta_rule(launch_rules& rules, const row& r, const heads_args& a) {
-    const delta_args& by = a.recalled;
-    const bool recalls_here = by.key_heads > 0;
-    rules.must(recalls_here == recalls(r.computes.row().stages), "are nothing that its row does",
-               by.key_heads, "heads of keys");
-    if (!recalls_here) return;
-    const head_member& m = a.member[0];
-    rules.must(a.members == 1, "are more than one", a.members, "values that are recalled");
-    rules.multiple(m.k, values_of_warp, "elements of a head");
-    rules.must(m.heads % by.key_heads == 0, "have not equally many heads of values", by.key_heads,
-               "heads of keys");
-    rules.must(by.states > 0, "are not there", by.states, "states");
-    rules.must(!m.normed && !m.turned && m.cache == nullptr && m.f32 != nullptr,
-               "is nothing that its row does", 0, "a norm, a turn or a cache");
-    rules.must(!by.by_value || by.decay_factor == nullptr, "is nothing that its row does", 0,
-               "a factor of each value's decay");
-}
-
-/// Are the numbers of a turn those of pairs in a head of k elements?
-inline bool turns_pairs(const rotation& t, std::int64_t k) {
-    return t.dims > 0 && t.dims % 2 == 0 && t.first >= 0 && t.first % 2 == 0 &&
-           t.first + t.dims <= k;
-}
-
-inline fault beyond(const step& s, const row& r, const heads_args& a) {
-    const row_policy& p = r.policy.row();
-    const row_computation& c = r.computes.row();
-    launch_rules rules(s);
-    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
-    rules.must(a.members >= 1 && a.members <= max_head_members, "are none or too many", a.members,
-               "values with heads");
-    if (rules.broken) return rules.broken;
-    limit_convolution(rules, r, a);
-    limit_delta_rule(rules, r, a);
-    if (rules.broken) return rules.broken;
-    const bool recalled = a.recalled.key_heads > 0;
-    const bool convolved = a.convolved.channels > 0;
-    std::int64_t rows = 0;
-    for (std::int32_t i = 0; i < a.members; ++i) {
-        const head_member& m = a.member[i];
-        rules.must(m.first_row == rows, "are not behind those of the values before", m.first_row,
-                   "heads");
-        rows += std::int64_t{m.heads} * (convolved  ? a.convolved.sequences
-                                         : recalled ? m.k / values_of_warp
-                                                    : a.tokens);
-        rules.must(m.k > 0 && m.heads > 0 && a.tokens > 0, "has no elements", m.k, "a head");
-        rules.at_most(m.k, head_values(p), "elements of a head");
-        if (p.vector) rules.multiple(m.k, 4, "elements of a head");
-        rules.must(m.f32 == nullptr || c.emits.has(format::f32), "is not written by its row", 0,
-                   "f32");
-        rules.must(!m.turned || (turns_pairs(a.turn, m.k) && c.stages.has(stage_kind::rope)),
-                   "are nothing that its row turns", a.turn.dims, "pairs of a head");
-        rules.must(!m.normed || c.stages.has(stage_kind::rms_norm),
-                   "is nothing that its row can do", 0, "the norm of a head");
-        rules.must(
-            !m.token_norm || (m.normed && m.x != nullptr && m.x_nb1 == std::int64_t{4} * m.k),
-            "are not next to each other", m.x_nb1, "heads of a token that is normed");
-        if (m.cache == nullptr) continue;
-        const bool stores = c.stages.has(stage_kind::store) && c.emits.has(m.cache_type) &&
-                            m.cache_type != format::unknown;
-        rules.must(stores, "is nothing that its row stores", static_cast<int>(m.cache_type),
-                   "the format of a cache");
-        if (stores) rules.multiple(m.k, info(m.cache_type).block_elements, "elements of a head");
-        rules.must(m.cache_rows > 0, "has no rows", m.cache_rows, "a cache");
-    }
-    rules.must(rows == a.rows, "are not those of all values", a.rows, "its heads");
-    const std::int64_t in_block = rows_of_block(p, convolved ? a.convolved.sequences : 1);
-    rules.must(std::int64_t{s.config.blocks} == (rows + in_block - 1) / in_block,
-               "do not have all heads", s.config.blocks, "its blocks");
     return rules.broken;
 }
 

@@ -2,15 +2,15 @@
 // kernel/row.hpp says what a launch does with them.
 #pragma once
 
-#include "catena/plan/detail/verify/delta_launch.hpp"
+#include "catena/plan/detail/verify/scan_launch.hpp"
 
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
 
-class row_launch : public delta_launch {
+class row_launch : public scan_launch {
   public:
-    using delta_launch::delta_launch;
+    using scan_launch::scan_launch;
 
     void run(const step& s, const row& r, const row_args& a, std::int32_t stream) {
         begin(stream, beyond(s, r, a));
@@ -21,6 +21,7 @@ class row_launch : public delta_launch {
         begin(stream, beyond(s, r, a));
         if (a.convolved.channels > 0 && !wrong) return convolve(r, a);
         if (a.recalled.key_heads > 0 && !wrong) return recall(r, a);
+        if (a.scanned.size > 0 && !wrong) return scan(r, a);
         for (std::int32_t i = 0; i < a.members && !wrong; ++i) {
             const bool two = i + 1 < a.members && end_to_end(a.member[i], a.member[i + 1]);
             if (two)

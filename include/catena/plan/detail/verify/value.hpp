@@ -43,6 +43,7 @@ enum class term : std::uint64_t {
     joined,     ///< rows of two values, one behind the other
     convolved,  ///< channels, by their taps
     recalled,   ///< values of heads that a state recalls, and behind them its next state
+    scanned,    ///< values of heads that state spaces give, and behind them the next states
     shape
 };
 

@@ -301,14 +301,15 @@ class verifier {
 
     /// Does a node write a state behind its values, which a launch may keep elsewhere? Who reads it
     /// here then finds that it was not written.
-    bool leaves_state(std::int32_t n) const { return view_.node(n).kind == op::gated_delta_net; }
+    bool leaves_state(std::int32_t n) const { return source_of_values(view_.node(n).kind) >= 0; }
 
     /// The values of a tensor, without the state that is left behind them.
     region values_of(std::int32_t named) const {
         const region& all = regions_[at(named)];
         const tensor& t = view_.at(named);
-        if (t.kind != op::gated_delta_net || t.src[2] == no_tensor) return all;
-        return rows_at(all.begin, elements(view_.at(t.src[2])), 1, 0);
+        const int like = source_of_values(t.kind);
+        if (like < 0 || t.src[like] == no_tensor) return all;
+        return rows_at(all.begin, elements(view_.at(t.src[like])), 1, 0);
     }
 
     void store_results(std::int32_t s, const engine_order& engine, memory& now,
