@@ -9,9 +9,12 @@
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
 
+#include "run/check.hpp"
+
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <string>
 
 namespace catena_test {
 
@@ -25,6 +28,14 @@ inline catena::json::graph as_file(graph_builder& b, const char* name) {
     for (catena::tensor& t : g.tensors) t.data = nullptr;
     REQUIRE(view.size() == static_cast<int>(g.nodes.size()));
     return g;
+}
+
+/// "f32", "state", "f32 state": what a run found wrong; "fault": the launch did not end.
+inline std::string wrong_in(const catena::tool::step_result& r) {
+    std::string all = r.fault.empty() ? "" : "fault";
+    for (const catena::tool::comparison& c : r.comparisons)
+        if (!c.ok()) all += (all.empty() ? "" : " ") + c.of;
+    return all;
 }
 
 template <class Args>

@@ -74,6 +74,7 @@ class checker {
     step_result run_heads(int step, const heads_args& a);
     step_result run_convolution(int step, const heads_args& a);
     step_result run_recalled(int step, const heads_args& a);
+    step_result run_scanned(int step, const heads_args& a);
     step_result run_routes(int step, const route_args& a);
     /// Gives a routing its logits; holds what a launch of it wrote against the reference.
     chain::inputs seed_routing(const route_args& a, std::uint64_t key);

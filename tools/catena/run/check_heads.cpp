@@ -98,6 +98,7 @@ chain::outputs reference_of(const head_member& m, chain::inputs in) {
 step_result checker::run_heads(int step, const heads_args& a) {
     if (a.convolved.channels > 0) return run_convolution(step, a);
     if (a.recalled.key_heads > 0) return run_recalled(step, a);
+    if (a.scanned.size > 0) return run_scanned(step, a);
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
     const chain::inputs turn = seed_turn(step, a);
     const auto by_key = [&](const float* constant, std::int64_t count, float mean) {

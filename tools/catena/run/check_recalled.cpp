@@ -20,37 +20,56 @@ class recalled_data {
         : on_(on), a_(a), d_(a.recalled), m_(a.member[0]), key_(key) {}
 
     void seed() const {
-        keys().write(on_, of_length_1(drawn(0, keys().values(), 0, 1)));
-        queries().write(on_, drawn(1, queries().values(), 0, 1));
-        values().write(on_, drawn(2, values().values(), 0, 1));
-        std::vector<float> beta = drawn(3, rows(), 0, 1);
-        for (float& v : beta) v = 1 / (1 + std::exp(-v));
-        write_values(on_, const_cast<float*>(d_.beta), beta);
-        std::vector<float> decay = drawn(4, decays(), 0, 1);
+        const heads_in_memory k = keys(0, a_.tokens), q = queries(0, a_.tokens),
+                              v = values(0, a_.tokens), beta = shares(0, a_.tokens);
+        k.write(on_, of_length_1(drawn(0, k.values(), 0, 1)));
+        q.write(on_, drawn(1, q.values(), 0, 1));
+        v.write(on_, drawn(2, v.values(), 0, 1));
+        std::vector<float> share = drawn(3, beta.values(), 0, 1);
+        if (!d_.logit)
+            for (float& one : share) one = 1 / (1 + std::exp(-one));
+        beta.write(on_, share);
+        const heads_in_memory logarithms = decays(0, a_.tokens);
+        std::vector<float> decay = drawn(4, logarithms.values(), 0, 1);
         if (d_.decay_factor == nullptr)
-            for (float& v : decay) v = -std::abs(v);
-        write_values(on_, const_cast<float*>(d_.decay), decay);
-        if (d_.state_id != nullptr)
-            on_.write(const_cast<std::int32_t*>(d_.state_id), std::as_bytes(std::span(&id_, 1)));
-        write_values(on_, const_cast<float*>(state()), drawn(5, state_size(), 0, 0.3f));
+            for (float& one : decay) one = -std::abs(one);
+        logarithms.write(on_, decay);
+        std::vector<std::int32_t> ids;
+        for (std::int32_t i = 0; i < d_.sequences; ++i) ids.push_back(id_of(i));
+        if (d_.state_ids != nullptr)
+            on_.write(const_cast<std::int32_t*>(d_.state_ids), std::as_bytes(std::span(ids)));
+        for (const std::int32_t id : ids)
+            write_values(on_, const_cast<float*>(state(id)),
+                         drawn((1 << 16) + static_cast<std::uint64_t>(id), state_size(), 0, 0.3f));
     }
-    void seed_factor(std::uint64_t key) const {
-        if (d_.decay_factor != nullptr)
-            write_values(on_, const_cast<float*>(d_.decay_factor), seeded(key, m_.heads, -1, 0.2f));
+    /// A constant has the numbers of its key, whichever step reads it.
+    void seed_constant(const float* to, std::uint64_t key, float mean, float spread) const {
+        write_values(on_, const_cast<float*>(to), seeded(key, m_.heads, mean, spread));
     }
 
-    /// What the reference reads, as it lies in memory.
-    chain::inputs read() const {
+    /// What the reference reads of a sequence, as it lies in memory.
+    chain::inputs read(std::int32_t sequence) const {
+        const std::int32_t n = a_.tokens / d_.sequences, first = sequence * n;
         chain::inputs in;
-        in.k = m_.k, in.rows = rows(), in.heads = m_.heads, in.key_heads = d_.key_heads;
+        in.k = m_.k, in.rows = std::int64_t{m_.heads} * n, in.heads = m_.heads;
+        in.key_heads = d_.neighbors ? m_.heads : d_.key_heads;
         in.head_scale = static_cast<double>(m_.scale);
-        in.queries = queries().read(on_), in.keys = keys().read(on_), in.x = values().read(on_);
-        in.beta = numbers(d_.beta, rows()), in.state = numbers(state(), state_size());
-        in.decay = numbers(d_.decay, decays());
+        in.queries = of_heads(queries(first, n).read(on_));
+        in.keys = of_heads(keys(first, n).read(on_));
+        in.x = values(first, n).read(on_);
+        in.beta = shares(first, n).read(on_);
+        if (d_.logit)
+            for (double& one : in.beta) one = 1 / (1 + std::exp(-one));
+        in.state = numbers(state(id_of(sequence)), state_size());
+        in.decay = decays(first, n).read(on_);
         if (d_.decay_factor == nullptr) return in;
         const std::vector<double> factors = numbers(d_.decay_factor, m_.heads);
-        for (std::size_t i = 0; i < in.decay.size(); ++i)
-            in.decay[i] = std::log1p(std::exp(in.decay[i])) * factors[i % factors.size()];
+        std::vector<double> bias(factors.size());
+        if (d_.decay_bias != nullptr) bias = numbers(d_.decay_bias, m_.heads);
+        for (std::size_t i = 0; i < in.decay.size(); ++i) {
+            const std::size_t head = i % factors.size();
+            in.decay[i] = std::log1p(std::exp(in.decay[i] + bias[head])) * factors[head];
+        }
         return in;
     }
 
@@ -58,8 +77,8 @@ class recalled_data {
         const heads_in_memory made{m_.f32, m_.k, m_.heads, a_.tokens, m_.f32_nb1, m_.f32_nb2};
         to.comparisons.push_back(compared("f32", made.read(on_), wanted.value));
         if (d_.next_state != nullptr)
-            to.comparisons.push_back(
-                compared("state", numbers(d_.next_state, state_size()), wanted.state));
+            to.comparisons.push_back(compared(
+                "states", numbers(d_.next_state, state_size() * d_.sequences), wanted.state));
     }
 
   private:
@@ -68,21 +87,56 @@ class recalled_data {
     const delta_args& d_;
     const head_member& m_;
     const std::uint64_t key_;
-    /// The last state: another one than that which is replaced, if there are several.
-    const std::int32_t id_ = d_.state_id == nullptr ? 0 : d_.states - 1;
-
-    std::int64_t rows() const { return std::int64_t{m_.heads} * a_.tokens; }
-    std::int64_t decays() const { return d_.by_value ? m_.k * rows() : rows(); }
+    /// The last states first: others than those that are replaced, if there are enough.
+    std::int32_t id_of(std::int32_t sequence) const {
+        return d_.state_ids == nullptr ? sequence : d_.states - 1 - sequence % d_.states;
+    }
     std::int64_t state_size() const { return std::int64_t{m_.k} * m_.k * m_.heads; }
-    const float* state() const { return d_.state + id_ * state_size(); }
-    heads_in_memory keys() const {
-        return {d_.keys, m_.k, d_.key_heads, a_.tokens, d_.keys_nb1, d_.keys_nb2};
+    const float* state(std::int32_t id) const { return d_.state + id * state_size(); }
+
+    /// Heads of keys, each as often as neighboring heads share it.
+    std::vector<double> of_heads(const std::vector<double>& keys) const {
+        if (!d_.neighbors) return keys;
+        std::vector<double> all;
+        for (auto head = keys.begin(); head != keys.end(); head += m_.k)
+            for (int i = 0; i < m_.heads / d_.key_heads; ++i)
+                all.insert(all.end(), head, head + m_.k);
+        return all;
     }
-    heads_in_memory queries() const {
-        return {d_.queries, m_.k, d_.key_heads, a_.tokens, d_.queries_nb1, d_.queries_nb2};
+
+    // Operands of `count` tokens, from a token on.
+    heads_in_memory keys(std::int64_t first, std::int64_t count) const {
+        return {
+            d_.keys + first * d_.keys_nb2 / 4, m_.k, d_.key_heads, count, d_.keys_nb1, d_.keys_nb2};
     }
-    heads_in_memory values() const {
-        return {d_.values, m_.k, m_.heads, a_.tokens, d_.values_nb1, d_.values_nb2};
+    heads_in_memory queries(std::int64_t first, std::int64_t count) const {
+        return {d_.queries + first * d_.queries_nb2 / 4,
+                m_.k,
+                d_.key_heads,
+                count,
+                d_.queries_nb1,
+                d_.queries_nb2};
+    }
+    heads_in_memory values(std::int64_t first, std::int64_t count) const {
+        return {d_.values + first * d_.values_nb2 / 4,
+                m_.k,
+                m_.heads,
+                count,
+                d_.values_nb1,
+                d_.values_nb2};
+    }
+
+    heads_in_memory numbers_of(const head_numbers& n, std::int64_t first,
+                               std::int64_t count) const {
+        return {n.first + first * n.nb2 / 4, n.abreast, m_.heads / n.abreast, count, n.nb1, n.nb2};
+    }
+    heads_in_memory shares(std::int64_t first, std::int64_t count) const {
+        return numbers_of(d_.beta, first, count);
+    }
+    heads_in_memory decays(std::int64_t first, std::int64_t count) const {
+        if (!d_.by_value) return numbers_of(d_.decay, first, count);
+        const std::int64_t nb1 = 4 * m_.k, nb2 = nb1 * m_.heads;
+        return {d_.decay.first + first * nb2 / 4, m_.k, m_.heads, count, nb1, nb2};
     }
 
     std::vector<float> drawn(std::uint64_t which, std::int64_t count, float mean,
@@ -110,10 +164,20 @@ class recalled_data {
 step_result checker::run_recalled(int step, const heads_args& a) {
     const recalled_data data(on_, a, random_bits(asked_.seed, static_cast<std::uint64_t>(step)));
     data.seed();
+    const auto key = [&](const float* constant) {
+        return random_bits(asked_.seed, where_.key(constant));
+    };
     if (const float* const factor = a.recalled.decay_factor; factor != nullptr)
-        data.seed_factor(random_bits(asked_.seed, where_.key(factor)));
-    const chain::outputs wanted = chain::reference(
-        chain::lower("recalled", chain::delta_rule | chain::emit<format::f32>), data.read());
+        data.seed_constant(factor, key(factor), -1, 0.2f);
+    if (const float* const bias = a.recalled.decay_bias; bias != nullptr)
+        data.seed_constant(bias, key(bias), 0, 0.5f);
+    chain::outputs wanted;
+    for (std::int32_t i = 0; i < a.recalled.sequences; ++i) {
+        const chain::outputs one = chain::reference(
+            chain::lower("recalled", chain::delta_rule | chain::emit<format::f32>), data.read(i));
+        wanted.value.insert(wanted.value.end(), one.value.begin(), one.value.end());
+        wanted.state.insert(wanted.state.end(), one.state.begin(), one.state.end());
+    }
     step_result result;
     result.fault = launch(step, {});
     if (!result.fault.empty()) return result;
