@@ -42,6 +42,8 @@ struct outcome {
     int states_picked = 0;   ///< of those: steps that pick the states themselves
     int recalls = 0;         ///< steps that recall
     int recalled_nodes = 0;  ///< nodes that these took over
+    int scans = 0;           ///< steps that scan
+    int scanned_nodes = 0;   ///< nodes that these took over
     std::size_t memory = 0;  ///< bytes that ggml-alloc needs for the nodes
     std::int64_t workspace = 0, workspace_bound = 0;  ///< bound: as optimize says
     std::vector<std::vector<std::byte>>
@@ -66,10 +68,10 @@ struct verdict {
 /// computed must be equal bit by bit, since a step that overwrites what a later node reads shows
 /// there; what a row step makes must come to an NMSE of 1e-7, what a step of matmuls makes, with
 /// all that it does to their results, to 5e-4, as in ggml's own tests. Of a GELU of a step the
-/// truth is the formula in double. Of a GATED_DELTA_NET of a step the values are judged: the state
-/// behind them is what a CPY leaves. A result that was never written cannot be put in the
-/// reference's place: the errors of its matmuls, whose NMSEs add up, are allowed to whoever read
-/// it. What lasts beyond the graph must be equal at the end.
+/// truth is the formula in double. Of a GATED_DELTA_NET or an SSM_SCAN of a step the values are
+/// judged: the states behind them are what a CPY leaves. A result that was never written cannot be
+/// put in the reference's place: the errors of its matmuls, whose NMSEs add up, are allowed to
+/// whoever read it. What lasts beyond the graph must be equal at the end.
 verdict judge(built& reference, const outcome& seen);
 
 /// Normalized mean squared error of f32 values.

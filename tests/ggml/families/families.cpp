@@ -49,7 +49,9 @@ constexpr subject subjects[] = {
     {"encoder with gates", gated_encoder, false},
     {"adapters and control vectors", adapters_and_vectors, false},
     {"outputs amid the graph", outputs_everywhere},
-    {"linear attention of one user", linear_attention_of_one_user}};
+    {"linear attention of one user", linear_attention_of_one_user},
+    {"Mamba2 of four users", mamba2_of_users},
+    {"linear attention of neighbors", linear_attention_of_neighbors}};
 
 /// The long form asks more of each family.
 bool is_long() { return std::getenv("CATENA_EVERY_CUT") != nullptr; }
@@ -157,7 +159,8 @@ TEST_CASE("One launch convolves the tokens of all users, whichever states they r
     }
 }
 
-TEST_CASE("One launch recalls the heads of a sequence and replaces its state", "[ggml][families]") {
+TEST_CASE("One launch recalls the heads of all users and replaces their states",
+          "[ggml][families]") {
     constexpr subject user = {"linear attention of one user", linear_attention_of_one_user};
     weight_store w(1, GGML_TYPE_Q4_K);
     mode how;
@@ -172,7 +175,38 @@ TEST_CASE("One launch recalls the heads of a sequence and replaces its state", "
     CHECK(run_and_judge(w, user, 9, how).recalls == 0);
     constexpr subject users = {"linear attention of four users", linear_attention_of_users};
     weight_store other(1, GGML_TYPE_Q4_K);
-    CHECK(run_and_judge(other, users, 4, how).recalls == 0);  // of four sequences
+    for (const int tokens : {4, 16}) {
+        CAPTURE(tokens);
+        const outcome seen = run_and_judge(other, users, tokens, how);
+        CHECK(seen.recalls == 2);
+        CHECK(seen.recalled_nodes == 3 + 5);
+    }
+    CHECK(run_and_judge(other, users, 36, how).recalls == 0);  // nine tokens of each
+    constexpr subject neighbors = {"linear attention of neighbors", linear_attention_of_neighbors};
+    weight_store third(1, GGML_TYPE_Q4_K);
+    for (const int tokens : {1, 3, 16}) {
+        CAPTURE(tokens);
+        const outcome seen = run_and_judge(third, neighbors, tokens, how);
+        CHECK(seen.recalls == 2);
+        // The five, two REPEATs, CONT and ADD of the decay, CONT and SIGMOID of the shares.
+        CHECK(seen.recalled_nodes == 2 * 11);
+    }
+}
+
+TEST_CASE("One launch scans the state spaces of all users and replaces their states",
+          "[ggml][families]") {
+    constexpr subject users = {"Mamba2 of four users", mamba2_of_users};
+    weight_store w(1, GGML_TYPE_Q4_K);
+    mode how;
+    how.options.verify = how.optimize = true;
+    for (const int tokens : {1, 3, 4, 8, 32}) {
+        CAPTURE(tokens);
+        const outcome seen = run_and_judge(w, users, tokens, how);
+        CHECK(seen.scans == 2);  // one in each layer
+        // CONT, ADD, SSM_SCAN, CPY, MUL, ADD, CONT and GLU of both.
+        CHECK(seen.scanned_nodes == 2 * 8);
+    }
+    CHECK(run_and_judge(w, users, 36, how).scans == 0);  // nine tokens of each
 }
 
 TEST_CASE("With one token, the launch of a shared expert adds its result to the experts' sum",

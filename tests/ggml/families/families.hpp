@@ -28,12 +28,14 @@ void experts_with_adapters(network&);
 
 // state.cpp
 void mamba(network&);
-void mamba_hybrid(network&);  // Mamba2, then attention; scales
+void mamba_hybrid(network&);     // Mamba2, then attention; scales
+void mamba2_of_users(network&);  // up to four sequences, one for each user
 void short_convolutions(network&);
 void linear_attention(network&);
-void convolutions_of_one_row(network&);       // a row of the cache has the states of Q, K and V
-void linear_attention_of_users(network&);     // up to four sequences of a token, one for each user
-void linear_attention_of_one_user(network&);  // decays of heads, and of values of a key
+void convolutions_of_one_row(network&);        // a row of the cache has the states of Q, K and V
+void linear_attention_of_users(network&);      // up to four sequences, one for each user
+void linear_attention_of_neighbors(network&);  // as in Qwen3-Next: neighboring heads share a key
+void linear_attention_of_one_user(network&);   // decays of heads, and of values of a key
 
 // dense.cpp
 void one_norm_for_both(network&);  // attention and feed-forward part beside each other

@@ -103,16 +103,19 @@ ggml_tensor* layer_of_one_row(network& n, const std::string& layer, ggml_tensor*
 
 /// The scan, whose states are stored: [size of x, without the states].
 ggml_tensor* scanned(network& n, const std::string& layer, ggml_tensor* x, ggml_tensor* dt,
-                     ggml_tensor* a, ggml_tensor* b, ggml_tensor* c_) {
+                     ggml_tensor* a, ggml_tensor* b, ggml_tensor* c_,
+                     const known_states& known = {}) {
     ggml_context* c = n.c();
-    const std::int64_t count = sequences(n), size = state_size * inner;
+    const std::int64_t count = x->ne[3], size = state_size * inner;
     ggml_tensor* all = n.cache(layer + "ssm", GGML_TYPE_F32, size, states);
-    ggml_tensor* y = states_of(n, all, sequences(n), [&](ggml_tensor* ids) {
+    const auto scan = [&](ggml_tensor* ids) {
         ggml_tensor* s = ggml_reshape_4d(c, all, state_size, x->ne[0], x->ne[1], states);
         return ggml_ssm_scan(c, s, x, dt, a, b, c_, ids, 1);
-    });
+    };
+    ggml_tensor* y = known.ids.empty() ? states_of(n, all, static_cast<int>(count), scan)
+                                       : n.expand(scan(n.ids(known.name, known.ids)));
     ggml_tensor* made = ggml_view_1d(c, y, size * count, bytes(ggml_nelements(x)));
-    n.expand(ggml_cpy(c, made, ggml_view_1d(c, all, size * count, 0)));
+    n.expand(ggml_cpy(c, made, ggml_view_1d(c, all, size * count, known.into * all->nb[1])));
     return y;
 }
 
@@ -151,11 +154,12 @@ ggml_tensor* mamba_layer(network& n, const std::string& layer, ggml_tensor* x, b
     return ggml_reshape_2d(c, n.matmul(layer + "ssm_out", y, hidden), hidden, n.token_count());
 }
 
-ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x) {
+ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x, std::int64_t count,
+                          const known_states& known = {}) {
     ggml_context* c = n.c();
     constexpr int ssm_heads = 8, groups = 2, head = inner / ssm_heads;
     constexpr int mixed = inner + 2 * groups * state_size;
-    const std::int64_t count = sequences(n), tokens = n.tokens() / count;
+    const std::int64_t tokens = n.tokens() / count;
     ggml_tensor* all = n.matmul(layer + "ssm_in", x, inner + mixed + ssm_heads);
     all = ggml_reshape_3d(c, all, all->ne[0], tokens, count);
     ggml_tensor* z = ggml_view_4d(c, all, head, ssm_heads, tokens, count, bytes(head), all->nb[1],
@@ -164,7 +168,7 @@ ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x) 
                                    bytes(inner + mixed));
     ggml_tensor* m = convolved(
         n, layer, ggml_view_3d(c, all, mixed, tokens, count, all->nb[1], all->nb[2], bytes(inner)),
-        kernel);
+        kernel, known);
     m = ggml_silu(c, ggml_add(c, m, n.of().numbers(layer + "conv1d.bias", {mixed}, 0, 0.5f)));
     const auto part = [&](std::int64_t size, std::int64_t number, std::int64_t first) {
         return ggml_view_4d(c, m, size, number, tokens, count, bytes(size), m->nb[1], m->nb[2],
@@ -174,7 +178,7 @@ ggml_tensor* mamba2_layer(network& n, const std::string& layer, ggml_tensor* x) 
     x = part(head, ssm_heads, 0);
     ggml_tensor* a = n.of().numbers(layer + "ssm_a", {1, ssm_heads}, -1, 0.5f);
     ggml_tensor* y = scanned(n, layer, x, dt, a, part(state_size, groups, inner),
-                             part(state_size, groups, inner + groups * state_size));
+                             part(state_size, groups, inner + groups * state_size), known);
     y = ggml_view_4d(c, y, head, ssm_heads, tokens, count, bytes(head), bytes(inner),
                      bytes(inner * tokens), 0);
     ggml_tensor* d = n.of().numbers(layer + "ssm_d", {1, ssm_heads}, 1, 0.5f);
@@ -194,7 +198,27 @@ struct delta_heads {
     int size = 64, of_keys = 2, of_values = 4;
     decay_form decays = decay_form::negated;
     bool known_state = false;
+    bool moved = false;  ///< neighboring heads share a key; what makes decays and shares lies two
+                         ///< heads abreast, in one matrix's results
 };
+
+/// Every other two results of a matrix for each token, from the first or the third on.
+ggml_tensor* two_abreast(network& n, const std::string& layer, ggml_tensor* x, std::int64_t count,
+                         const delta_heads& h, std::int64_t first) {
+    ggml_context* c = n.c();
+    ggml_tensor* both = ggml_reshape_4d(c, n.matmul(layer + "ba", x, 2 * h.of_values), 4,
+                                        h.of_values / 2, n.tokens() / count, count);
+    return ggml_view_4d(c, both, 2, both->ne[1], both->ne[2], count, both->nb[1], both->nb[2],
+                        both->nb[3], bytes(first));
+}
+
+/// Heads, each as often as neighboring heads of values share it.
+ggml_tensor* for_neighbors(ggml_context* c, ggml_tensor* heads, const delta_heads& h) {
+    const std::int64_t all = heads->ne[2] * heads->ne[3], times = h.of_values / h.of_keys;
+    ggml_tensor* t = ggml_reshape_4d(c, heads, h.size, 1, h.of_keys, all);
+    t = ggml_repeat_4d(c, t, h.size, times, h.of_keys, all);
+    return ggml_reshape_4d(c, t, h.size, h.of_values, heads->ne[2], heads->ne[3]);
+}
 
 /// The logarithms of what tokens leave of a state: a number of each head, as in Qwen3-Next, or of
 /// each value of a key, as in Kimi Linear.
@@ -207,7 +231,9 @@ ggml_tensor* decay_of(network& n, const std::string& layer, ggml_tensor* x, std:
     const auto numbers = [&](const char* name, std::vector<std::int64_t> shape, float mean) {
         return n.of().numbers(layer + name, std::move(shape), mean, 1);
     };
-    ggml_tensor* v = ggml_mul_mat(c, numbers("alpha", {hidden, all}, 0), x);
+    ggml_tensor* v =
+        h.moved ? ggml_cont_3d(c, two_abreast(n, layer, x, count, h, 2), all, tokens, count)
+                : ggml_mul_mat(c, numbers("alpha", {hidden, all}, 0), x);
     if (h.decays == decay_form::negated)
         return ggml_reshape_4d(c, ggml_neg(c, ggml_softplus(c, v)), 1, h.of_values, tokens, count);
     v = ggml_softplus(c, ggml_add(c, v, numbers("dt", {all}, 0.5f)));
@@ -238,9 +264,11 @@ ggml_tensor* delta_layer(network& n, const std::string& layer, ggml_tensor* x, s
         return ggml_scale(c, ggml_rms_norm(c, part(h.of_keys, first), 1e-6f), 0.125f);
     };
     ggml_tensor *q = normed(0), *k = normed(keys);
+    if (h.moved) q = for_neighbors(c, q, h), k = for_neighbors(c, k, h);
     ggml_tensor* decay = decay_of(n, layer, x, count, h);
     ggml_tensor* share =
-        ggml_mul_mat(c, n.of().numbers(layer + "beta", {hidden, of_values}, 0, 1), x);
+        h.moved ? ggml_cont(c, two_abreast(n, layer, x, count, h, 0))
+                : ggml_mul_mat(c, n.of().numbers(layer + "beta", {hidden, of_values}, 0, 1), x);
     ggml_tensor* beta = ggml_sigmoid(c, ggml_reshape_4d(c, share, 1, of_values, tokens, count));
     ggml_tensor* kept =
         n.cache(layer + "delta", GGML_TYPE_F32, std::int64_t{size} * size * of_values, states);
@@ -282,7 +310,10 @@ void convolutions_of_one_row(network& n) {
     n.logits(x);
 }
 
-void linear_attention_of_users(network& n) {
+namespace {
+
+/// Linear attention of up to four users, in two layers.
+void attention_of_users(network& n, const delta_heads (&made)[2]) {
     // Each sequence reads the state that another one replaces; several read one state.
     const known_states known[] = {{"swapped", {1, 0, 3, 2}}, {"shared", {2, 2, 5, 0}}};
     const int count = n.tokens() % 4 == 0 ? 4 : 1;
@@ -293,12 +324,25 @@ void linear_attention_of_users(network& n) {
         known_states own = known[i];
         own.ids.resize(static_cast<std::size_t>(count));
         ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
-        x = ggml_add(n.c(), x, delta_layer(n, layer, normed, count, own));
+        x = ggml_add(n.c(), x, delta_layer(n, layer, normed, count, own, made[i]));
         x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
         kept.push_back(own);
     }
     for (const known_states& k : kept) read_to_the_end(n, k, x);
     n.logits(x);
+}
+
+}  // namespace
+
+void linear_attention_of_users(network& n) {
+    attention_of_users(n, {{.of_keys = 2, .decays = decay_form::times_factor, .known_state = true},
+                           {.of_keys = 4, .decays = decay_form::by_value, .known_state = true}});
+}
+
+void linear_attention_of_neighbors(network& n) {
+    const delta_heads h = {
+        .of_keys = 2, .decays = decay_form::times_factor, .known_state = true, .moved = true};
+    attention_of_users(n, {h, h});
 }
 
 void linear_attention_of_one_user(network& n) {
@@ -328,13 +372,33 @@ void mamba(network& n) {
     n.logits(x);
 }
 
+void mamba2_of_users(network& n) {
+    // Each sequence reads the state that another one replaces; several read one state.
+    const known_states known[] = {{"swapped", {1, 0, 3, 2}}, {"shared", {2, 2, 5, 0}, 1}};
+    const int count = n.tokens() % 4 == 0 ? 4 : n.tokens() % 3 == 0 ? 3 : 1;
+    std::vector<known_states> kept;
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        known_states own = known[i];
+        own.ids.resize(static_cast<std::size_t>(count));
+        ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
+        x = ggml_add(n.c(), x, mamba2_layer(n, layer, normed, count, own));
+        x = ggml_add(n.c(), x, n.swiglu(layer, n.rms_norm(x, layer + "ffn_norm")));
+        kept.push_back(own);
+    }
+    for (const known_states& k : kept) read_to_the_end(n, k, x);
+    n.logits(x);
+}
+
 void mamba_hybrid(network& n) {
     const routing how = {.soft_max_last = true};
     ggml_tensor* x = ggml_scale(n.c(), n.embeddings(), 12);
     for (int i = 0; i < 2; ++i) {
         const std::string layer = layer_name(i);
         ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
-        ggml_tensor* y = i == 0 ? mamba2_layer(n, layer, normed) : n.attention(layer, normed);
+        ggml_tensor* y =
+            i == 0 ? mamba2_layer(n, layer, normed, sequences(n)) : n.attention(layer, normed);
         x = ggml_add(n.c(), ggml_scale(n.c(), y, 0.22f), x);
         normed = n.rms_norm(x, layer + "ffn_norm");
         y = ggml_add(n.c(), mixture(n, layer, normed, how), shared_expert(n, layer, normed));

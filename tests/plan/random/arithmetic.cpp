@@ -58,6 +58,12 @@ void recall(const recalled_head& h, float* state, const float* query, const floa
     }
 }
 
+float scan(const scanned_value& v, float* state, float x, const float* b, const float* c) {
+    const float step = softplus(v.dt), left = std::exp(v.a * step), received = x * step;
+    for (int i = 0; i < v.size; ++i) state[i] = state[i] * left + b[i] * received;
+    return dot(state, c, v.size);
+}
+
 float gated(gate_function f, float g, float x, float alpha, float limit) {
     if (f != gate_function::swiglu_oai) return gate(f, g) * x;
     const double small = std::min(g, limit);

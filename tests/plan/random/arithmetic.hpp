@@ -33,6 +33,17 @@ struct recalled_head {
 void recall(const recalled_head& h, float* state, const float* query, const float* key,
             const float* value, const float* decay, float beta, float* out);
 
+/// The numbers of a state for a value of a head, what the head's decay is times the step, and what
+/// the step is softplus of.
+struct scanned_value {
+    int size;
+    float a, dt;
+};
+
+/// A token of a state space: the state [size] of a value decays, receives b * x * step, and its
+/// product with c is the value.
+float scan(const scanned_value& v, float* state, float x, const float* b, const float* c);
+
 /// What a gated value is: f(g) * x, or swiglu_oai's formula.
 float gated(catena::gate_function f, float g, float x, float alpha, float limit);
 

@@ -143,6 +143,18 @@ id growth::normed_head(id y, std::int64_t size, std::int64_t first) {
     return one_in(3) ? norm : scale(norm);
 }
 
+/// What keeps states of its sequences.
+void growth::of_states() {
+    switch (below(3)) {
+        case 0:
+            return linear_attention();
+        case 1:
+            return recalled_heads();
+        default:
+            return scanned_heads();
+    }
+}
+
 /// A convolution with the state of its sequence, one of several, and norms of its heads.
 void growth::linear_attention() {
     const std::int64_t before = 2 + below(2), bytes = 4 * before * k_;
@@ -171,49 +183,157 @@ void growth::linear_attention() {
     if (one_in(8)) strays_.push_back(one_in(2) ? picked : joined);
 }
 
-/// The gated delta rule with the state of its sequence, one of several, and a decay. A state of
-/// invented numbers grows with each token: of many it would be infinite.
+/// The gated delta rule of one to three sequences, each with a state that is one of several, and a
+/// decay. A state of invented numbers grows with each token: of many it would be infinite.
 void growth::recalled_heads() {
     if (columns_ > 16) return linear_attention();
+    const std::int64_t sequences = some_sequences(), tokens = columns_ / sequences;
     const std::int64_t size = 16, heads = any<std::int64_t>({2, 4}), row = size * size * heads;
     const std::int64_t key_heads = any<std::int64_t>({1, 2});
-    const id states = input(format::f32, {row, 3});
+    const id states = input(format::f32, {row, 4});
     to_.cache_.resize(g_.tensors.size(), false);
     to_.cache_[static_cast<std::size_t>(states)] = true;
-    const id number = input(format::i32, {1}, 3);
-    const id picked = g_.node(op::get_rows, format::f32, {row, 1}, {states, number});
+    const id numbers = input(format::i32, {sequences}, 4);
+    const id picked = g_.node(op::get_rows, format::f32, {row, sequences}, {states, numbers});
     const id from = recent();
     const auto made = [&](std::int64_t width, std::int64_t count) {
-        return mix({from}, {width, count, columns_});
+        return mix({from}, {width, count, tokens, sequences});
     };
     const id all = mix({from}, {(2 * key_heads + heads) * size, columns_});
     const auto part = [&](std::int64_t first, std::int64_t count) {
-        if (one_in(3)) return made(size, count);
-        const id t = g_.view(all, {size, count, columns_}, 4 * size * first);
-        g_[t].nb[2] = g_[all].nb[1], g_[t].nb[3] = columns_ * g_[all].nb[1];
-        return t;
+        return one_in(3) ? made(size, count)
+                         : of_tokens(all, size * first, {size, count, tokens, sequences});
     };
-    const id q = part(0, key_heads), k = part(key_heads, key_heads), v = part(2 * key_heads, heads);
+    const bool repeats = one_in(2);
+    const auto of_keys = [&](std::int64_t first) {
+        return repeats ? repeated(made(size, key_heads), heads) : part(first, key_heads);
+    };
+    const id q = of_keys(0), k = of_keys(key_heads), v = part(2 * key_heads, heads);
     const std::int64_t width = one_in(4) ? size : 1;
-    id decay = mix({from}, {width * heads, columns_});
-    if (!one_in(4)) {
-        const id soft = unary(one_in(8) ? gating() : sub_op::softplus, decay);
-        decay = binary(op::mul, soft, leaf(format::f32, {width * heads}, true));
-        if (one_in(8)) strays_.push_back(one_in(2) ? soft : decay);
-    }
-    const id rule = g_.node(op::gated_delta_net, format::f32, {size * heads, columns_ + size},
-                            {q, k, v, g_.reshape(decay, {width, heads, columns_}), made(1, heads),
-                             g_.reshape(picked, {size, size, heads})});
+    const id decay =
+        decay_of_heads(width == 1 && one_in(2) ? copied_numbers(from, heads, sequences)
+                                               : mix({from}, {width * heads, columns_}));
+    const id beta = one_in(2) ? made(1, heads) : share_of_heads(from, heads, sequences);
+    const id rule =
+        g_.node(op::gated_delta_net, format::f32, {size * heads, columns_ + size * sequences},
+                {q, k, v, g_.reshape(decay, {width, heads, tokens, sequences}), beta,
+                 g_.reshape(picked, {size, size, heads, sequences})});
     g_[rule].params[0] = 1;
-    const std::int64_t values = 4 * size * heads * columns_;
-    if (!one_in(6)) {  // the sequence's state from now on
-        const id next = g_.view(rule, {size, size, heads}, values);
-        const id part = g_.view(states, {row}, 4 * row * below(3));
-        write(g_.node(op::cpy, format::f32, {row}, {next, part}), states, part);
+    if (!one_in(6)) {  // the sequences' states from now on
+        const std::int64_t first = below(static_cast<int>(5 - sequences));
+        const id next = g_.view(rule, {row * sequences}, 4 * size * heads * columns_);
+        const id to = g_.view(states, {row * sequences}, 4 * row * first);
+        write(g_.node(op::cpy, format::f32, {row * sequences}, {next, to}), states, to);
     }
-    const id shown = one_in(8) ? rule : g_.view(rule, {size, heads, columns_}, 0);
+    const id shown = one_in(8) ? rule : g_.view(rule, {size, heads, tokens, sequences}, 0);
     keep(mix({shown}, {k_, columns_}));
     if (one_in(8)) strays_.push_back(picked);
+}
+
+/// Heads of keys, each as often as neighboring heads of values share it.
+id growth::repeated(id keys, std::int64_t heads) {
+    const std::int64_t size = g_[keys].ne[0], count = g_[keys].ne[1], tokens = g_[keys].ne[2],
+                       sequences = g_[keys].ne[3];
+    const id t = g_.node(op::repeat, format::f32, {size, heads / count, count, columns_},
+                         {g_.reshape(keys, {size, 1, count, columns_})});
+    if (one_in(12)) strays_.push_back(t);
+    return g_.reshape(t, {size, heads, tokens, sequences});
+}
+
+/// Every other two of the numbers of each column, copied: a number of each head.
+id growth::copied_numbers(id from, std::int64_t heads, std::int64_t sequences) {
+    const std::int64_t tokens = columns_ / sequences;
+    const id both = mix({from}, {2 * heads, columns_});
+    const id t = of_tokens(both, one_in(2) ? 2 : 0, {2, heads / 2, tokens, sequences});
+    g_[t].nb[1] = 16;
+    return g_.node(op::cont, format::f32, {heads, columns_}, {t});
+}
+
+/// The decay that numbers of each head, or of each value of a key, make, with a bias or without.
+id growth::decay_of_heads(id numbers) {
+    const shape ne = {g_[numbers].ne[0]};
+    if (one_in(2)) numbers = binary(op::add, numbers, leaf(format::f32, ne));
+    if (one_in(4)) return numbers;
+    const id soft = unary(one_in(8) ? gating() : sub_op::softplus, numbers);
+    const id decay = binary(op::mul, soft, leaf(format::f32, ne, true));
+    if (one_in(8)) strays_.push_back(one_in(2) ? soft : decay);
+    return decay;
+}
+
+/// Shares that are functions of copied numbers.
+id growth::share_of_heads(id from, std::int64_t heads, std::int64_t sequences) {
+    const id logits = copied_numbers(from, heads, sequences);
+    const id share = unary(one_in(8) ? sub_op::silu : sub_op::sigmoid, logits);
+    if (one_in(12)) strays_.push_back(share);
+    return g_.reshape(share, {1, heads, columns_ / sequences, sequences});
+}
+
+/// One to three sequences that have equally many of the columns.
+std::int64_t growth::some_sequences() {
+    std::int64_t sequences = 1 + below(3);
+    while (columns_ % sequences != 0) --sequences;
+    return sequences;
+}
+
+/// A part of each column, from an element on: [.., tokens, sequences], tokens as they lie.
+id growth::of_tokens(id all, std::int64_t first, shape ne) {
+    const id t = g_.view(all, ne, 4 * first);
+    const int last = static_cast<int>(ne.size()) - 1;
+    g_[t].nb[last - 1] = g_[all].nb[1];
+    for (int d = last; d < 4; ++d) g_[t].nb[d] = g_[t].nb[d - 1] * g_[t].ne[d - 1];
+    return t;
+}
+
+/// A state space of one to three sequences, each with a state that is one of several. What a state
+/// of invented numbers holds grows with each token: of many it would be infinite.
+void growth::scanned_heads() {
+    if (columns_ > 16) return linear_attention();
+    const std::int64_t sequences = some_sequences(), tokens = columns_ / sequences;
+    const std::int64_t size = any<std::int64_t>({16, 32, 10});
+    const std::int64_t k = any<std::int64_t>({8, 16}), heads = any<std::int64_t>({2, 4}),
+                       groups = any<std::int64_t>({1, 2});
+    const std::int64_t inner = k * heads, row = size * inner, shared = size * groups;
+    const id states = input(format::f32, {size, k, heads, 4});
+    to_.cache_.resize(g_.tensors.size(), false);
+    to_.cache_[static_cast<std::size_t>(states)] = true;
+    const id numbers = input(format::i32, {sequences}, 4);
+    const id from = recent();
+    const id made = mix({from}, {inner + heads, columns_});
+    const id convolved = mix({from}, {inner + 2 * shared, columns_});
+    const auto part = [&](id all, std::int64_t first, std::int64_t width, std::int64_t count) {
+        const shape ne = {width, count, tokens, sequences};
+        return one_in(4) ? mix({from}, ne) : of_tokens(all, first, ne);
+    };
+    const id x = part(convolved, 0, k, heads), b = part(convolved, inner, size, groups),
+             c = part(convolved, inner + shared, size, groups);
+    id dt = of_tokens(made, inner, {heads, tokens, sequences});
+    if (!one_in(4)) dt = g_.node(op::cont, format::f32, {heads, tokens, sequences}, {dt});
+    if (one_in(8)) strays_.push_back(dt);
+    if (!one_in(4)) dt = binary(op::add, dt, leaf(format::f32, {heads}));
+    if (one_in(8)) strays_.push_back(dt);
+    const id scan = g_.node(op::ssm_scan, format::f32, {inner * columns_ + row * sequences},
+                            {states, x, dt, leaf(format::f32, {1, heads}), b, c, numbers});
+    g_[scan].params[0] = 1;
+    if (!one_in(6)) {  // the sequences' states from now on
+        const std::int64_t first = below(static_cast<int>(5 - sequences));
+        const id next = g_.view(scan, {row * sequences}, 4 * inner * columns_);
+        const id to = g_.view(states, {row * sequences}, 4 * row * first);
+        write(g_.node(op::cpy, format::f32, {row * sequences}, {next, to}), states, to);
+    }
+    id y = g_.view(scan, {k, heads, tokens, sequences}, 0);
+    if (!one_in(4)) {
+        const id share = binary(op::mul, x, leaf(format::f32, {1, heads}));
+        if (one_in(8)) strays_.push_back(share);
+        y = binary(op::add, y, share);
+        if (one_in(8)) strays_.push_back(y);
+    }
+    if (!one_in(4)) {
+        id z = part(made, 0, k, heads);
+        if (!one_in(4)) z = g_.same_shape(op::cont, z, {z});
+        y = binary(op::glu, z, y);
+        g_[y].sub = one_in(8) ? sub_op::geglu : sub_op::swiglu;
+    }
+    keep(mix({one_in(12) ? scan : y}, {k_, columns_}));
 }
 
 /// Products that are no gates: with another value, with one row for all, of a norm of heads with a

@@ -108,15 +108,17 @@ class planned_run {
         if (fault.empty()) fault = "node " + std::to_string(node) + ": " + what;
     }
 
-    /// A step that recalls keeps the state elsewhere that the engine leaves behind the values.
+    /// A step that recalls or scans keeps the states elsewhere that the engine leaves behind the
+    /// values.
     void compare(int node) {
         const catena::tensor& t = g_.engine().node(node);
         if (!runs(t)) return;
         bytes found = g_.bytes_of(g_.nodes[static_cast<std::size_t>(node)]);
         bytes wanted = expected_.made[static_cast<std::size_t>(node)];
-        if (t.kind == catena::op::gated_delta_net) {
-            const std::size_t values =
-                4 * static_cast<std::size_t>(elements(g_.engine().at(t.src[2])));
+        const bool recalls = t.kind == catena::op::gated_delta_net;
+        if (recalls || t.kind == catena::op::ssm_scan) {
+            const catena::tensor& like = g_.engine().at(t.src[recalls ? 2 : 1]);
+            const std::size_t values = 4 * static_cast<std::size_t>(elements(like));
             found.resize(values), wanted.resize(values);
         }
         if (found != wanted) blame(node, "its result differs from the engine's");
@@ -154,6 +156,10 @@ class planned_run {
                           s.what.product().columns < catena::min_matmul_columns;
             met_.convolved += convolves(stages_of(s.what));
             met_.recalled += recalls(stages_of(s.what));
+            if (scans(stages_of(s.what))) {
+                ++met_.scanned;
+                met_.scan_nodes += s.node_count;
+            }
             met_.turned += s.what.kind() != catena::skeleton::row &&
                            has_heads(s.what.product().needs.epilogue);
             const bool routes = catena::routes(stages_of(s.what));

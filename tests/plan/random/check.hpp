@@ -34,6 +34,8 @@ struct tally {
     int routed = 0;        ///< launches of experts that find these themselves
     int convolved = 0;     ///< launches that convolve
     int recalled = 0;      ///< launches by the delta rule
+    int scanned = 0;       ///< launches that scan state spaces
+    int scan_nodes = 0;    ///< nodes that those do
     int scaled_joins = 0;  ///< with one of a norm and its residual
     int copies = 0;        ///< nodes that only copy, done by steps
     int quantizes = 0;     ///< launches that quantize what the engine made

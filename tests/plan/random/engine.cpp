@@ -1,6 +1,7 @@
 #include "engine.hpp"
 
 #include "arithmetic.hpp"
+#include "elements.hpp"
 #include "memory.hpp"
 
 #include "catena/kernel/layout.hpp"
@@ -19,40 +20,6 @@ using catena::format;
 using catena::op;
 using catena::sub_op;
 using catena::tensor;
-
-template <class T = float>
-T* at(const tensor& t, std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0,
-      std::int64_t i3 = 0) {
-    return reinterpret_cast<T*>(static_cast<std::byte*>(t.data) + i0 * t.nb[0] + i1 * t.nb[1] +
-                                i2 * t.nb[2] + i3 * t.nb[3]);
-}
-
-/// The element at indices that repeat: broadcasting.
-const float& repeated(const tensor& t, std::int64_t i0, std::int64_t i1, std::int64_t i2,
-                      std::int64_t i3) {
-    return *at(t, i0 % t.ne[0], i1 % t.ne[1], i2 % t.ne[2], i3 % t.ne[3]);
-}
-
-template <class F>
-void each_row(const tensor& t, F&& f) {
-    for (std::int64_t i3 = 0; i3 < t.ne[3]; ++i3)
-        for (std::int64_t i2 = 0; i2 < t.ne[2]; ++i2)
-            for (std::int64_t i1 = 0; i1 < t.ne[1]; ++i1) f(i1, i2, i3);
-}
-
-template <class F>
-void each(const tensor& t, F&& f) {
-    each_row(t, [&](auto i1, auto i2, auto i3) {
-        for (std::int64_t i0 = 0; i0 < t.ne[0]; ++i0) f(i0, i1, i2, i3);
-    });
-}
-
-/// Element `index` of a tensor, counted row-major through its strides.
-float& numbered(const tensor& t, std::int64_t index) {
-    std::int64_t i[4];
-    for (int d = 0; d < 4; ++d) i[d] = index % t.ne[d], index /= t.ne[d];
-    return *at(t, i[0], i[1], i[2], i[3]);
-}
 
 float parameter(const tensor& t, int word) {
     float value;
@@ -315,22 +282,46 @@ struct node_run {
         });
     }
 
-    /// The values of all heads of a token behind those of the token before, and then the new state.
+    /// The values of all heads of a token behind those of the token before, and then the new states
+    /// of the sequences.
     void gated_delta_net() const {
         const tensor &queries = src(0), &keys = src(1), &values = src(2), &decay = src(3);
-        const std::int64_t k = values.ne[0], heads = values.ne[1], tokens = values.ne[2];
+        const std::int64_t k = values.ne[0], heads = values.ne[1], tokens = values.ne[2],
+                           row = k * k * heads;
         const scalar::recalled_head h{static_cast<int>(k), decay.ne[0] > 1,
                                       1 / std::sqrt(static_cast<float>(k))};
-        float* const state = at(t, 0) + k * heads * tokens;
-        for (std::int64_t i = 0; i < k * k * heads; ++i) state[i] = numbered(src(5), i);
-        for (std::int64_t token = 0; token < tokens; ++token)
-            for (std::int64_t head = 0; head < heads; ++head) {
-                const std::int64_t of_key = head % keys.ne[1];
-                scalar::recall(h, state + head * k * k, at(queries, 0, of_key, token),
-                               at(keys, 0, of_key, token), at(values, 0, head, token),
-                               at(decay, 0, head, token), *at(src(4), 0, head, token),
-                               at(t, 0) + (token * heads + head) * k);
-            }
+        float* state = at(t, 0) + catena::elements(values);
+        for (std::int64_t s = 0; s < values.ne[3]; ++s, state += row) {
+            for (std::int64_t i = 0; i < row; ++i) state[i] = numbered(src(5), s * row + i);
+            for (std::int64_t token = 0; token < tokens; ++token)
+                for (std::int64_t head = 0; head < heads; ++head) {
+                    const std::int64_t of_key = head % keys.ne[1];
+                    scalar::recall(h, state + head * k * k, at(queries, 0, of_key, token, s),
+                                   at(keys, 0, of_key, token, s), at(values, 0, head, token, s),
+                                   at(decay, 0, head, token, s), *at(src(4), 0, head, token, s),
+                                   at(t, 0) + ((s * tokens + token) * heads + head) * k);
+                }
+        }
+    }
+
+    /// The values of all tokens, and then the new states of the sequences.
+    void ssm_scan() const {
+        const tensor &x = src(1), &b = src(4), &c = src(5);
+        const std::int64_t size = src(0).ne[0], k = x.ne[0], heads = x.ne[1],
+                           row = size * k * heads;
+        float* next = at(t, 0) + catena::elements(x);
+        for (std::int64_t s = 0; s < x.ne[3]; ++s, next += row) {
+            for (std::int64_t i = 0; i < row; ++i)
+                next[i] = numbered(src(0), *at<std::int32_t>(src(6), s) * row + i);
+            for (std::int64_t token = 0; token < x.ne[2]; ++token)
+                for (std::int64_t i = 0; i < k * heads; ++i) {
+                    const std::int64_t head = i / k, group = head / (heads / b.ne[1]);
+                    at(t, 0)[(s * x.ne[2] + token) * k * heads + i] = scalar::scan(
+                        {static_cast<int>(size), *at(src(3), 0, head), *at(src(2), head, token, s)},
+                        next + i * size, *at(x, i % k, head, token, s), at(b, 0, group, token, s),
+                        at(c, 0, group, token, s));
+                }
+        }
     }
 
     void argsort() const {
@@ -414,6 +405,8 @@ struct node_run {
                 return ssm_conv();
             case op::gated_delta_net:
                 return gated_delta_net();
+            case op::ssm_scan:
+                return ssm_scan();
             default:
                 return mix();
         }

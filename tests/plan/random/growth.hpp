@@ -99,8 +99,16 @@ class growth {
     id joined_heads(id both, std::int64_t rank);
     id by_heads(id x);
     void batches();
+    void of_states();
     void linear_attention();
+    std::int64_t some_sequences();
+    id repeated(id keys, std::int64_t heads);
+    id copied_numbers(id from, std::int64_t heads, std::int64_t sequences);
+    id decay_of_heads(id numbers);
+    id share_of_heads(id from, std::int64_t heads, std::int64_t sequences);
     void recalled_heads();
+    void scanned_heads();
+    id of_tokens(id all, std::int64_t first, shape ne);
     id normed_head(id y, std::int64_t size, std::int64_t first);
     void multiply(id x);
     id shared_expert(id x);

@@ -2,6 +2,7 @@
 
 #include "arithmetic.hpp"
 #include "operands.hpp"
+#include "scan_launch.hpp"
 
 #include "catena/kernel/layout.hpp"
 
@@ -84,7 +85,7 @@ class head_launch {
         for (int i = 0; i < a_.members; ++i) {
             const head_member& m = a_.member[i];
             demand(m.first_row == rows, "heads that do not stand behind those before them");
-            rows += m.heads * (recalls()     ? m.k / catena::values_of_warp
+            rows += m.heads * (recalls()     ? m.k / catena::values_of_warp * a_.recalled.sequences
                                : convolves() ? 1
                                              : a_.tokens);
             judge(m, ops, i);
@@ -94,11 +95,15 @@ class head_launch {
         ops.check(element_wise);
     }
 
-    /// The state that the delta rule picks.
-    const float* recalled_state() const {
-        const catena::delta_args& d = a_.recalled;
+    std::int64_t recalled_size() const {
         const head_member& m = a_.member[0];
-        return d.state + (d.state_id == nullptr ? 0 : *d.state_id) * m.heads * m.k * m.k;
+        return std::int64_t{m.heads} * m.k * m.k;
+    }
+    /// The state that the delta rule picks for a sequence.
+    const float* recalled_state(int sequence) const {
+        const catena::delta_args& d = a_.recalled;
+        return d.state +
+               (d.state_ids == nullptr ? sequence : d.state_ids[sequence]) * recalled_size();
     }
 
     void judge_rule(operands& ops) {
@@ -107,6 +112,10 @@ class head_launch {
         demand(row_.computes.row().stages.has(stage_kind::delta_rule), "a rule that the row lacks");
         demand(a_.members == 1 && m.k % catena::values_of_warp == 0 && !m.normed && !m.turned,
                "values that no warp recalls");
+        demand(d.sequences > 0 && a_.tokens % d.sequences == 0 &&
+                   d.sequences <= catena::rows_of_block(row_.policy.row()),
+               "sequences that no block has");
+        if (!machine_.fault.empty()) return;
         const auto heads = [&](const char* name, const float* p, int count, std::int64_t nb1,
                                std::int64_t nb2) -> operand_range {
             return {name,
@@ -116,43 +125,65 @@ class head_launch {
                     {nb1, nb2, 0},
                     0};
         };
-        const std::int64_t all = std::int64_t{4} * m.heads * a_.tokens,
-                           state = 4 * m.heads * m.k * m.k;
+        const std::int64_t all = std::int64_t{4} * m.heads * a_.tokens, state = 4 * recalled_size();
         ops.read(heads("queries", d.queries, d.key_heads, d.queries_nb1, d.queries_nb2));
         ops.read(heads("keys", d.keys, d.key_heads, d.keys_nb1, d.keys_nb2));
         ops.read(heads("values", d.values, m.heads, d.values_nb1, d.values_nb2));
-        ops.read(one("decay", d.decay, d.by_value ? all * m.k : all, 0));
+        const auto numbers = [&](const char* name, const catena::head_numbers& n) -> operand_range {
+            return {name,
+                    reinterpret_cast<const std::byte*>(n.first),
+                    std::int64_t{4} * n.abreast,
+                    {m.heads / n.abreast, a_.tokens, 1},
+                    {n.nb1, n.nb2, 0},
+                    0};
+        };
+        ops.read(d.by_value ? one("decay", d.decay.first, all * m.k, 0)
+                            : numbers("decay", d.decay));
+        if (d.decay_bias != nullptr) ops.read(one("bias", d.decay_bias, 4 * m.heads, 0), true);
         if (d.decay_factor != nullptr)
             ops.read(one("factor", d.decay_factor, 4 * m.heads, 0), true);
-        ops.read(one("beta", d.beta, all, 0));
-        if (d.state_id != nullptr) {
-            ops.read(one("number of the state", d.state_id, 4, 0));
-            demand(*d.state_id >= 0 && *d.state_id < d.states, "a state that is not there");
+        ops.read(numbers("beta", d.beta));
+        if (d.state_ids != nullptr)
+            ops.read(one("numbers of states", d.state_ids, 4 * d.sequences, 0));
+        for (int i = 0; i < d.sequences && machine_.fault.empty(); ++i) {
+            const int id = d.state_ids == nullptr ? i : d.state_ids[i];
+            demand(id >= 0 && id < d.states, "a state that is not there");
             if (!machine_.fault.empty()) return;
+            ops.read(one("state", recalled_state(i), state, 0));
+            if (d.next_state != nullptr)
+                ops.write(one("next state", d.next_state + i * recalled_size(), state, 0));
         }
-        ops.read(one("state", recalled_state(), state, 0));
-        if (d.next_state != nullptr) ops.write(one("next state", d.next_state, state, 0));
     }
 
     void recall() const {
         const catena::delta_args& d = a_.recalled;
+        std::vector<float> states;
+        for (int i = 0; i < d.sequences; ++i)
+            states.insert(states.end(), recalled_state(i), recalled_state(i) + recalled_size());
+        const int tokens = a_.tokens / d.sequences;
+        for (int t = 0; t < a_.tokens; ++t) recall(t, states.data() + t / tokens * recalled_size());
+        if (d.next_state != nullptr) std::copy(states.begin(), states.end(), d.next_state);
+    }
+    void recall(int t, float* state) const {
+        const catena::delta_args& d = a_.recalled;
         const head_member& m = a_.member[0];
         const scalar::recalled_head h{m.k, d.by_value, m.scale};
-        const int size = m.k * m.k;
-        std::vector<float> state(recalled_state(), recalled_state() + m.heads * size);
-        for (int t = 0; t < a_.tokens; ++t)
-            for (int i = 0; i < m.heads; ++i) {
-                const int head = t * m.heads + i, key = i % d.key_heads;
-                float decay = d.decay[head];
-                if (d.decay_factor != nullptr) decay = scalar::softplus(decay) * d.decay_factor[i];
-                scalar::recall(h, state.data() + i * size,
-                               offset(d.queries, key * d.queries_nb1 + t * d.queries_nb2),
-                               offset(d.keys, key * d.keys_nb1 + t * d.keys_nb2),
-                               offset(d.values, i * d.values_nb1 + t * d.values_nb2),
-                               d.by_value ? d.decay + head * m.k : &decay, d.beta[head],
-                               offset(m.f32, i * m.f32_nb1 + t * m.f32_nb2));
-            }
-        if (d.next_state != nullptr) std::copy(state.begin(), state.end(), d.next_state);
+        const auto number = [t](const catena::head_numbers& n, int i) {
+            return offset(n.first, i / n.abreast * n.nb1 + t * n.nb2)[i % n.abreast];
+        };
+        for (int i = 0; i < m.heads; ++i) {
+            const int key = d.neighbors ? i / (m.heads / d.key_heads) : i % d.key_heads;
+            float decay = d.by_value ? 0 : number(d.decay, i), beta = number(d.beta, i);
+            if (d.decay_bias != nullptr) decay += d.decay_bias[i];
+            if (d.decay_factor != nullptr) decay = scalar::softplus(decay) * d.decay_factor[i];
+            if (d.logit) beta = scalar::gate(catena::gate_function::sigmoid, beta);
+            scalar::recall(h, state + i * m.k * m.k,
+                           offset(d.queries, key * d.queries_nb1 + t * d.queries_nb2),
+                           offset(d.keys, key * d.keys_nb1 + t * d.keys_nb2),
+                           offset(d.values, i * d.values_nb1 + t * d.values_nb2),
+                           d.by_value ? d.decay.first + (t * m.heads + i) * m.k : &decay, beta,
+                           offset(m.f32, i * m.f32_nb1 + t * m.f32_nb2));
+        }
     }
 
     /// The state that is picked.
@@ -286,6 +317,7 @@ class head_launch {
 }  // namespace
 
 void launch_heads(const catena::row& r, const heads_args& a, machine& m) {
+    if (a.scanned.size > 0) return launch_scan(r, a, m);
     head_launch(r, a, m).run();
 }
 

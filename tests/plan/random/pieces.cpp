@@ -402,7 +402,7 @@ void growth::run() {
                 batches();
                 break;
             case 20:
-                one_in(2) ? linear_attention() : recalled_heads();
+                of_states();
                 break;
             case 21:
             case 22:

@@ -61,6 +61,8 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.heads > met.graphs / 10);
     CHECK(met.convolved > met.graphs / 80);
     CHECK(met.recalled > met.graphs / 80);
+    CHECK(met.scanned > met.graphs / 80);
+    CHECK(met.scan_nodes > 3 * met.scanned);
     CHECK(met.routes > met.graphs / 40);
     CHECK(met.routed > met.graphs / 50);
     CHECK(met.begun > met.graphs / 40);
