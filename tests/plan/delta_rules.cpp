@@ -88,6 +88,20 @@ TEST_CASE("operands that others read where they were moved to are read there", "
     rule_case computed(moves);  // the bias is no weight
     computed.g[computed.bias].weight = false;
     CHECK(args(computed).decay_bias == nullptr);
+    rule_case tiled(moves);  // heads of queries follow each other, those of keys do not
+    const id tile = tiled.g[tiled.g[tiled.q].src[0]].src[0];
+    std::swap(tiled.g[tile].ne[1], tiled.g[tile].ne[2]);
+    std::swap(tiled.g[tile].nb[1], tiled.g[tile].nb[2]);
+    CHECK_FALSE(args(tiled).neighbors);
+    rule_case same({.tokens = 2, .key_heads = 4, .moves = true});  // a REPEAT that repeats nothing
+    for (const id heads : {same.q, same.k}) {
+        const id repeat = same.g[heads].src[0], from = same.g[repeat].src[0];
+        for (const id t : {repeat, from}) {
+            same.g[t].ne[1] = same.g[t].ne[2] = 2;
+            same.g[t].nb[2] = 2 * same.g[t].nb[1];
+        }
+    }
+    CHECK_FALSE(args(same).neighbors);
     rule_case over(moves);  // the values are written over queries that have been repeated
     over.g.share(over.made_q, over.rule);
     over.g.share(over.g[over.g[over.q].src[0]].src[0], over.rule);

@@ -207,6 +207,17 @@ TEST_CASE("what others read, or what is no number of a head, is left where it wa
     const id d = wide.g.weight(format::f32, {wide.is.k, wide.is.heads});
     wide.g[wide.skip].src[1] = d;
     CHECK(wide.args(wide.planned()).scanned.d == nullptr);
+    scan_case of_values({.k = 8, .heads = 8});  // as many numbers as heads, one for each value
+    of_values.g[of_values.skip].src[1] = of_values.g.weight(format::f32, {8});
+    CHECK(of_values.args(of_values.planned()).scanned.d == nullptr);
+    scan_case turned({.tokens = 4});  // values of tokens are added to those of heads
+    std::swap(turned.g[turned.values].nb[1], turned.g[turned.values].nb[2]);
+    CHECK(turned.args(turned.planned()).scanned.d == nullptr);
+    scan_case twice;  // another sum in front reads the values, too
+    twice.g.add(twice.values, twice.x);
+    auto& nodes = twice.g.nodes;
+    nodes.insert(nodes.begin() + twice.g.position(twice.add), nodes.back()), nodes.pop_back();
+    CHECK(twice.args(twice.planned()).scanned.d == nullptr);
     scan_case gelu;
     gelu.g[gelu.gate].sub = sub_op::geglu;
     CHECK(gelu.args(gelu.planned()).scanned.z == nullptr);
@@ -248,6 +259,16 @@ TEST_CASE("where memory forbids it, a scan is a launch without its gate, its sha
     CHECK(early.args(p).scanned.dt == early.g[early.bias].data);
 }
 
+TEST_CASE("b that is not aligned is read number by number", "[plan][scan]") {
+    for (const std::int64_t away : {0, 4}) {
+        scan_case s;
+        s.g.share(s.b, s.convolved, 4 * s.is.k * s.is.heads + away);
+        const plan p = s.planned();
+        const step& one = p.steps()[static_cast<std::size_t>(p.at(s.g.position(s.scan)).step)];
+        CHECK(p.rows().rows[one.row].policy.row().vector == (away == 0));
+    }
+}
+
 TEST_CASE("states are replaced where they lie, whichever are read", "[plan][scan]") {
     for (const std::int64_t kept : {0, 1, 2}) {
         scan_case s({.sequences = 2, .kept = kept});
@@ -275,9 +296,21 @@ TEST_CASE("the engine keeps a scan that no row does, with a reason", "[plan][sca
     scan_case decays;  // each number of a state by itself, as in Mamba
     decays.g[decays.scan].src[3] = decays.g.weight(format::f32, {decays.is.size, decays.is.heads});
     CHECK(decays.left() == reason::scan_shape);
+    scan_case row;  // the numbers of all heads in one row
+    row.g[row.scan].src[3] = row.g.weight(format::f32, {row.is.heads, 1});
+    CHECK(row.left() == reason::scan_shape);
     scan_case computed;
     computed.g[computed.a].weight = false;
     CHECK(computed.left() == reason::scan_shape);
+    scan_case kept;  // two states, of which there is room for one
+    kept.g[kept.scan].params[0] = 2;
+    CHECK(kept.left() == reason::scan_shape);
+    scan_case none;
+    for (const id t : {none.b, none.c}) none.g[t].ne[1] = 0;
+    CHECK(none.left() == reason::scan_shape);
+    scan_case few({.tokens = 2, .copies = false, .biased = false});  // a dt for one of two tokens
+    few.g[few.dt].ne[1] = 1;
+    CHECK(few.left() == reason::scan_shape);
     scan_case gap({.tokens = 2, .sequences = 2});  // between sequences
     gap.g[gap.b].nb[3] += 16;
     CHECK(gap.left() == reason::scan_shape);
