@@ -68,6 +68,10 @@ inline constexpr auto matrices_of_heads =
 inline constexpr auto attention_heads =
     rms_norm | mul(weight) | rope | store<f32, f16, bf16, q8_0, q4_0> | emit<f32>;
 
+/// Attention of few tokens, with the heads on their way to it.
+inline constexpr auto attended_heads =
+    rms_norm | mul(weight) | rope | store<f16> | attend | emit<f32>;
+
 /// What a convolution makes of the tokens of a sequence, such as Q, K and V on their way to linear
 /// attention: each value as it is, and heads normed.
 inline constexpr auto convolved_heads = convolve | emit<f32> | rms_norm | emit<f32>;
@@ -120,6 +124,7 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"engine_quantize">(engine_value),
     entry<"l2_norm">(l2_norm | emit<f32>),
     entry<"attention_heads">(attention_heads),
+    entry<"attended_heads">(attended_heads),
     entry<"convolved_heads">(convolved_heads),
     entry<"recalled_heads">(recalled_heads),
     entry<"scanned_heads">(scanned_heads),

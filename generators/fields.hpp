@@ -20,9 +20,9 @@ using json = nlohmann::ordered_json;
 
 template <class Visit>
 void each_field(row_policy& p, const Visit& visit) {
-    auto& [threads, min_blocks, values, rows, vector] = p;
+    auto& [threads, min_blocks, values, rows, cluster, vector] = p;
     visit("threads", threads), visit("min_blocks", min_blocks), visit("values", values);
-    visit("rows", rows), visit("vector", vector);
+    visit("rows", rows), visit("cluster", cluster), visit("vector", vector);
 }
 
 template <class Visit>
@@ -68,10 +68,11 @@ void each_field(problem_member& m, const Visit& visit) {
 
 template <class Visit>
 void each_field(row_problem& p, const Visit& visit) {
-    auto& [needs, sum, k, rows, quant_k, slots, stored, least_k, values, stored_values, sequences,
-           alignment] = p;
+    auto& [needs, sum, k, rows, quant_k, slots, positions, stored, least_k, values, stored_values,
+           sequences, alignment] = p;
     visit("needs", needs), visit("sum", sum), visit("k", k), visit("rows", rows);
-    visit("quant_k", quant_k), visit("slots", slots), visit("stored", stored);
+    visit("quant_k", quant_k), visit("slots", slots), visit("positions", positions);
+    visit("stored", stored);
     visit("least_k", least_k), visit("values", values), visit("stored_values", stored_values);
     visit("sequences", sequences), visit("alignment", alignment);
 }

@@ -332,7 +332,7 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
                                 const computation& computes) {
     switch (computes.kind()) {
         case skeleton::row:
-            return row_policies(computes.row());
+            return row_policies(target, computes.row());
         case skeleton::matvec:
             return matvec_policies(target, choice, computes.product());
         case skeleton::matmul:
@@ -366,6 +366,9 @@ std::string objection(const arch& target, const row& r) {
     if (registers_left(p.threads(), p.min_blocks(), target) < 32)
         return "its launch bounds leave fewer than 32 registers a thread";
     if (const catena::objection no = objection_to(r.computes, p)) return sentence(no);
+    if (cluster_of(p) > target.cluster_blocks)
+        return "the blocks of a cluster are at most " + std::to_string(target.cluster_blocks) +
+               " here";
     if (p.kind() == skeleton::row) return "";
     const int columns = columns_of(p);
     if (p.kind() == skeleton::matmul && by_warpgroups(p.matmul())) {  // what exec/wgmma.cuh spells
@@ -373,9 +376,6 @@ std::string objection(const arch& target, const row& r) {
         if (columns != 128 && !(fp8 && columns == 64))
             return "a warpgroup multiplies 128 columns, or 64 of fp8";
     }
-    if (cluster_of(p) > target.cluster_blocks)
-        return "the blocks of a cluster are at most " + std::to_string(target.cluster_blocks) +
-               " here";
     const std::int64_t shared =
         shared_bytes(r.computes, p, 256, columns, usual_results(r.computes.product()));
     if (shared > target.shared_per_block)

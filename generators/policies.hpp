@@ -24,8 +24,8 @@ bool norm_inside(format_set weights);
 /// Is it the policy of a matvec's plain row?
 bool is_plain(const policy& p);
 
-/// The policies of a row, the same on every arch.
-std::vector<policy> row_policies(const row_computation& computes);
+/// The policies of a row, the same on every arch but for clusters.
+std::vector<policy> row_policies(const arch& target, const row_computation& computes);
 
 /// The policies of a matmul on an arch that copies so: shapes that its shared memory holds.
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,

@@ -66,6 +66,13 @@ constexpr row_policy scanning_policies[] = {
     {.threads = 256, .values = 8, .rows = 8},                  // 256 numbers, 8 sequences
 };
 
+/// Attention: a warp has a query, a key or a value; with eight queries of a head of keys and one
+/// token there are ten.
+constexpr row_policy attending_policies[] = {
+    {.threads = 320, .values = 4, .rows = 10, .vector = true},  // k <= 128
+    {.threads = 320, .values = 8, .rows = 10, .vector = true},  // k <= 256
+};
+
 /// Routing, a block for each token.
 constexpr row_policy route_policies[] = {
     {.threads = 32, .values = 4},   // experts <= 128
@@ -93,7 +100,13 @@ constexpr row_policy elementwise_policies[] = {
 
 }  // namespace
 
-std::vector<policy> row_policies(const row_computation& computes) {
+std::vector<policy> row_policies(const arch& target, const row_computation& computes) {
+    if (attends(computes.stages)) {
+        std::vector<policy> all(std::begin(attending_policies), std::end(attending_policies));
+        if (target.cluster_blocks > 1)
+            for (policy& p : all) p.row().cluster = target.cluster_blocks;
+        return all;
+    }
     if (convolves(computes.stages))
         return {std::begin(convolving_policies), std::end(convolving_policies)};
     if (recalls(computes.stages))

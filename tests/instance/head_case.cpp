@@ -151,9 +151,13 @@ class launch_data {
         m.cache_type = v.cache;
         m.cache_nb = row_with(c_, i).bytes_of_cache() + cache_gap;
         m.cache_rows = c_.cache_rows;
-        m.cache = v.behind ? static_cast<std::byte*>(a.member[i - 1].cache) +
-                                 cache_row_bytes(c_.values[i - 1])
-                           : on_.blank("cache", size(m.cache_nb * c_.cache_rows));
+        if (v.behind)
+            m.cache =
+                static_cast<std::byte*>(a.member[i - 1].cache) + cache_row_bytes(c_.values[i - 1]);
+        else if (v.cached.empty())
+            m.cache = on_.blank("cache", size(m.cache_nb * c_.cache_rows));
+        else
+            m.cache = on_.put("cache", contents::data, v.cached);
         m.ids_of_64_bits = v.ids_of_64_bits;
         const std::vector<std::int64_t> rows = rows_of(c_);
         if (v.ids_of_64_bits)
@@ -179,6 +183,12 @@ double limit_of(format cache) {
     }
 }
 
+bytes row_before(const head_value& v, std::int64_t row) {
+    if (v.cached.empty()) return bytes(size(cache_row_bytes(v)), untouched);
+    const auto first = v.cached.begin() + row * cache_stride(v);
+    return {first, first + cache_row_bytes(v)};
+}
+
 void check_cache(const head_case& c, const head_value& v, const bytes& cache,
                  const std::vector<float>& values, const chain::outputs& wanted) {
     const std::int64_t length = std::int64_t{v.k} * v.heads;
@@ -193,7 +203,7 @@ void check_cache(const head_case& c, const head_value& v, const bytes& cache,
         CHECK(std::all_of(gap.begin(), gap.end(), [](std::byte b) { return b == untouched; }));
         const auto token = last.find(r);
         if (token == last.end()) {
-            CHECK(std::all_of(row.begin(), row.end(), [](std::byte b) { return b == untouched; }));
+            CHECK(row == row_before(v, r));
             continue;
         }
         if (!values.empty() && !c.nan) {
@@ -274,6 +284,8 @@ head_outputs run(const instance& on, const head_case& c) {
     return out;
 }
 
+heads_args put_heads(machine& on, const head_case& c) { return launch_data(on, c, false).a; }
+
 head_group put_results(machine& on, const head_case& c) { return launch_data(on, c, true).a; }
 
 /// The rows of each value's cache with the gaps behind them, as if it had one of its own.
@@ -292,6 +304,31 @@ std::vector<bytes> read_caches(machine& on, const head_case& c, const head_group
         }
     }
     return out;
+}
+
+bytes cache_with(const head_value& v, const std::vector<float>& numbers) {
+    const std::size_t length = size(std::int64_t{v.k} * v.heads);
+    bytes out;
+    for (std::size_t at = 0; at < numbers.size(); at += length) {
+        const bytes row = encode_row(v.cache, std::span(numbers.data() + at, length));
+        out.insert(out.end(), row.begin(), row.end());
+        out.resize(out.size() + size(cache_gap), untouched);
+    }
+    return out;
+}
+
+std::vector<float> numbers_in(const head_value& v, const bytes& cache) {
+    std::vector<float> out;
+    for (auto row = cache.begin(); row != cache.end(); row += cache_stride(v)) {
+        const auto numbers = decode_row<float>(v.cache, bytes(row, row + cache_row_bytes(v)),
+                                               std::int64_t{v.k} * v.heads);
+        out.insert(out.end(), numbers.begin(), numbers.end());
+    }
+    return out;
+}
+
+void check_cache(const head_case& c, std::size_t which, const bytes& cache) {
+    check_cache(c, c.values[which], cache, {}, reference_of(c, which));
 }
 
 std::vector<float> check_stored(const head_case& c, std::size_t which, const bytes& cache,

@@ -29,6 +29,8 @@ struct head_value {
     bool behind = false;        ///< it has the rows of the value before, of the result and of the
                                 ///< cache, behind the elements of that
     std::vector<float> x = {};  ///< [k, heads, tokens], in place of what is put there
+    bytes cached = {};          ///< what lies in the cache (cache_with); empty: nothing that may
+                                ///< be read
 };
 
 struct head_case {
@@ -60,11 +62,19 @@ std::vector<std::int32_t> positions_of(const head_case& c);
 /// What value `which` should become, in double.
 catena::chain::outputs reference_of(const head_case& c, std::size_t which);
 
+/// The arguments of heads that lie in memory.
+catena::heads_args put_heads(machine& on, const head_case& c);
 /// The arguments of heads that are the results of a matvec's matrices: nothing lies in x, and f32
 /// is written to the results.
 catena::head_group put_results(machine& on, const head_case& c);
 /// The cache of each value of a launch; empty: the value is not stored.
 std::vector<bytes> read_caches(machine& on, const head_case& c, const catena::head_group& a);
+/// Rows of a value's cache, with the gaps behind them, and the numbers of such rows.
+bytes cache_with(const head_value& v, const std::vector<float>& numbers);
+std::vector<float> numbers_in(const head_value& v, const bytes& cache);
+/// Compares the cache of value `which`, which is not written as f32, with the reference. Other rows
+/// must be as they were.
+void check_cache(const head_case& c, std::size_t which, const bytes& cache);
 /// Compares the cache of value `which` with the f32 that was written, to the bit; `values` may be
 /// empty. Other rows must be as they were. The numbers stored.
 std::vector<float> check_stored(const head_case& c, std::size_t which, const bytes& cache,

@@ -19,12 +19,12 @@ void sweep_cases(const instance& on, const instance* peer, std::size_t every,
                  std::vector<Case> cases) {
     constexpr bool finds_own =
         !std::is_same_v<Case, convolution_case> && !std::is_same_v<Case, delta_case> &&
-        !std::is_same_v<Case, scan_case> && !std::is_same_v<Case, head_case> &&
-        !std::is_same_v<Case, route_case>;
+        !std::is_same_v<Case, scan_case> && !std::is_same_v<Case, attention_case> &&
+        !std::is_same_v<Case, head_case> && !std::is_same_v<Case, route_case>;
     if constexpr (finds_own)
         if (on.computes.visit([](const auto& c) { return c.own; })) apply_own(cases, on);
-    if constexpr (std::is_same_v<Case, matvec_case>)
-        std::erase_if(cases, [&on](const matvec_case& c) { return !has_room(on, c); });
+    if constexpr (std::is_same_v<Case, matvec_case> || std::is_same_v<Case, attention_case>)
+        std::erase_if(cases, [&on](const Case& c) { return !has_room(on, c); });
     REQUIRE(!cases.empty());
     const std::size_t named = std::hash<std::string>()(row_name(on.computes, on.policy, ""));
     for (std::size_t i = named % std::min(every, cases.size()); i < cases.size(); i += every) {
@@ -45,6 +45,8 @@ void sweep(const instance& on, const instance* peer, std::size_t every) {
         sweep_cases(on, peer, every, delta_cases(on.policy.row()));
     else if (on.computes.kind() == skeleton::row && scans(on.computes.row().stages))
         sweep_cases(on, peer, every, scan_cases(on.policy.row()));
+    else if (on.computes.kind() == skeleton::row && attends(on.computes.row().stages))
+        sweep_cases(on, peer, every, attention_cases(on.policy.row()));
     else if (on.computes.kind() == skeleton::row && has_heads(on.computes.row().stages))
         sweep_cases(on, peer, every, head_cases(on.computes.row(), on.policy.row()));
     else if (on.computes.kind() == skeleton::row && routes(on.computes.row().stages))

@@ -2,6 +2,7 @@
 // values that leave the range of a format.
 #pragma once
 
+#include "attention_case.hpp"
 #include "convolution_case.hpp"
 #include "delta_case.hpp"
 #include "head_case.hpp"
@@ -31,6 +32,7 @@ std::vector<head_case> head_cases(const catena::row_computation& computes,
 std::vector<convolution_case> convolution_cases(const catena::row_policy& how);
 std::vector<delta_case> delta_cases(const catena::row_policy& how);
 std::vector<scan_case> scan_cases(const catena::row_policy& how);
+std::vector<attention_case> attention_cases(const catena::row_policy& how);
 std::vector<route_case> route_cases(int most_experts);
 std::vector<matvec_case> combined_cases(const catena::product_computation& computes,
                                         const catena::matvec_policy& how);

@@ -120,6 +120,6 @@ TEST_CASE("Instances grow with formats and listed sets, not with powers of them"
         layouts += static_cast<std::size_t>(catena::matmul_layouts(f).size());
     CHECK(launches[catena::skeleton::matmul] == layouts);
     // One for each kind of value, in ggml's activations and in those of engines, one for routers,
-    // and one each for convolutions, the delta rule and scans.
-    CHECK(launches[catena::skeleton::row] <= 2 * 6 + 4);
+    // and one each for convolutions, the delta rule, scans and attention.
+    CHECK(launches[catena::skeleton::row] <= 2 * 6 + 5);
 }

@@ -108,6 +108,27 @@ void each_scan(const row_computation& computes, const Visit& visit) {
                     }
 }
 
+/// Queries of heads as long as models have, of one to eight tokens, as far as a block has room for
+/// their scores on every GPU.
+template <class Visit>
+void each_attention(const row_computation& computes, const Visit& visit) {
+    row_problem p;
+    p.needs = computes;
+    for (const std::int64_t k : {8, 64, 72, 128, 192, 256})
+        for (const std::int64_t key_heads : {1, 8, 40})
+            for (const std::int64_t group : {1, 4, 8})
+                for (const std::int64_t tokens : {1, 4})
+                    for (const std::int64_t positions : {1, 64, 200, 512}) {
+                        p.k = k;
+                        p.slots = group * tokens;
+                        p.rows = key_heads * p.slots;
+                        p.stored = 2 * key_heads * tokens;
+                        p.positions = positions;
+                        const std::int64_t most = k > 128 ? 4 : most_queries;
+                        if (p.slots <= most && p.slots * positions <= 2048) visit(p);
+                    }
+}
+
 /// Routers of every size that models have.
 template <class Visit>
 void each_router(const row_computation& computes, const Visit& visit) {
@@ -131,6 +152,7 @@ void each_problem(const row_computation& computes, const Visit& visit) {
     if (convolves(computes.stages)) return each_convolution(computes, visit);
     if (recalls(computes.stages)) return each_delta_rule(computes, visit);
     if (scans(computes.stages)) return each_scan(computes, visit);
+    if (attends(computes.stages)) return each_attention(computes, visit);
     if (has_heads(computes.stages)) return each_length_of_heads(computes, visit);
     if (routes(computes.stages)) return each_router(computes, visit);
     for (const bool quantizes : {false, true})
@@ -149,9 +171,17 @@ void each_problem(const row_computation& computes, const Visit& visit) {
                 }
 }
 
+/// What the body asks of a launch that attends: a cluster, or a block, for each head of keys.
+bool legal_attention(const picked& best, const row_policy& n, const row_problem& p) {
+    const std::int64_t most = std::max(n.cluster, 1);
+    return best.config.blocks == key_heads_of(p) * best.config.cluster &&
+           best.config.cluster <= most && p.k <= head_values(n) && p.k % attended_by_lane == 0;
+}
+
 /// What the body asks of a launch.
 bool legal(const picked& best, const row& r, const row_problem& p) {
     const row_policy& n = r.policy.row();
+    if (attends(p.needs.stages)) return legal_attention(best, n, p);
     const int rows = rows_of_block(n, static_cast<int>(p.sequences));
     return best.config.blocks == (p.rows + rows - 1) / rows && rows >= p.sequences &&
            (n.values == 0 || p.k <= n.threads / rows_of_block(n) * n.values) &&

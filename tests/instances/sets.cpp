@@ -133,7 +133,8 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                 if (c.kind() == skeleton::row) {  // heads and routers have registers for any k
                     const stage_set stages = c.row().stages;
                     const bool kept = has_heads(stages) || routes(stages);
-                    plain += (p.row().values == 0 || kept) && !p.row().vector;
+                    // Unaligned attention stays with the engine.
+                    plain += (p.row().values == 0 || kept) && (!p.row().vector || attends(stages));
                 }
                 if (c.kind() == skeleton::matmul) plain += copy_of(p) == copy_method::plain;
             }

@@ -7,6 +7,7 @@
 #include "catena_test/problems.hpp"
 
 #include <string>
+#include <utility>
 
 using namespace catena;
 using namespace catena_test;

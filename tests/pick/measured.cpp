@@ -193,6 +193,8 @@ TEST_CASE("every field of a row step's problem is in its key", "[measured]") {
     keys.with([](row_problem& q) { q.rows = 7; });
     keys.with([](row_problem& q) { q.quant_k = 1; });
     keys.with([](row_problem& q) { q.slots = 8; });
+    keys.with([](row_problem& q) { q.positions = 8; });
+    keys.with([](row_problem& q) { q.positions = 9; });
     keys.with([](row_problem& q) { q.stored = 3; });
     keys.with([](row_problem& q) { q.values = 7 * 64; });
     keys.with([](row_problem& q) { q.values = 7 * 64, q.least_k = 32; });

@@ -70,6 +70,9 @@ TEST_CASE("policies that differ have names that differ", "[name]") {
     row_policy row = kept_row;
     row.vector = false;
     CHECK(policy_part(row) != policy_part(kept_row));
+    row = kept_row, row.cluster = 8;
+    CHECK(policy_part(row) == "t128_v16_x8_vec");
+    CHECK(policy_named<skeleton::row>(policy_part(row)) == row);
 }
 
 TEST_CASE("an index without a row has no name", "[name]") {

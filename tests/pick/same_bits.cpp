@@ -145,3 +145,33 @@ TEST_CASE("same_bits: a token of experts has the order of one column", "[same_bi
         CHECK(row_with_same_bits(p) == -1);
     }
 }
+
+TEST_CASE("same_bits: attention of several tokens has the order of one", "[same_bits]") {
+    row_computation c;
+    c.stages = stage_set::of(stage_kind::rms_norm) | stage_kind::store | stage_kind::attend;
+    c.emits = format_set::of(format::f32) | format::f16;
+    std::vector<row> rows;
+    for (const int values : {4, 8}) {  // of a lane
+        rows.push_back(row_of(
+            c, row_policy{
+                   .threads = 320, .values = values, .rows = 10, .cluster = 8, .vector = true}));
+        rows.back().order = static_cast<unsigned>(values);
+    }
+    table t;
+    t.target = arch_named("sm_90");
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    const std::int64_t heads = 32, key_heads = 8;
+    for (const bool norm : {false, true})
+        for (const std::int64_t positions : {40, 768})
+            for (const std::int64_t tokens : {1, 4, 8}) {
+                CAPTURE(norm, positions, tokens);
+                row_problem p;
+                p.needs = c;
+                if (!norm) p.needs.stages = stage_set::of(stage_kind::store) | stage_kind::attend;
+                p.k = 128, p.rows = heads * tokens, p.slots = heads / key_heads * tokens;
+                p.stored = 2 * key_heads * tokens, p.positions = positions, p.alignment = 16;
+                CHECK(pick(p, t).row == 0);
+                CHECK(pick(p, t, {.same_bits = true}).row == 0);
+            }
+}

@@ -89,6 +89,12 @@ struct inputs {
     std::vector<double> a = {}, d = {};       ///< [heads]; d empty: nothing is added
     std::vector<double> b = {}, c = {};       ///< [state_size, groups, tokens]
     std::vector<double> z = {};               ///< [k, heads, tokens]; empty: there is no gate
+    std::vector<double> values = {};  ///< attention: [k, key_heads, positions_attended], as `keys`
+                                      ///< then are: a cache that has the tokens' own rows, too
+    std::int64_t positions_attended = 0;
+    std::vector<double> mask = {};   ///< [positions_attended, tokens], added to scores; empty: 0
+    std::vector<double> sinks = {};  ///< [heads]: a score of each head beside; empty: there is none
+    double score_scale = 1;          ///< factor of scores, before the mask
     rope_numbers rope = {};
     std::vector<std::int32_t> positions = {};  ///< [tokens], or [tokens, 4] of a rope with sections
     std::vector<double> factors = {};          ///< [rope.dims / 2]: angles are divided by them

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "catena/chain/ops/add.hpp"
+#include "catena/chain/ops/attend.hpp"
 #include "catena/chain/ops/combine.hpp"
 #include "catena/chain/ops/convolve.hpp"
 #include "catena/chain/ops/delta_rule.hpp"

@@ -41,6 +41,8 @@ enum class stage_kind : std::uint8_t {
                       ///< position says
     store,       ///< a tee: the heads of a token are also written, in `formats`, into a row of a
                  ///< cache, whose number is in memory
+    attend,      ///< value = the values of a cache, added up by how much the head, a query, agrees
+                 ///< with their keys: attention
     score,       ///< the logits of a token's experts become scores, by a function of the launch
     choose,      ///< the experts of the token are sorted and written, the best first; the value
                  ///< becomes the scores of the first of them
@@ -58,9 +60,9 @@ constexpr const char* name(stage_kind kind) {
                                      "scale",    "add_residual",  "rms_norm",   "layer_norm",
                                      "l2_norm",  "glu",           "mul_weight", "add_bias",
                                      "gate",     "join_residual", "next_norm",  "mul_next_weight",
-                                     "own",      "rope",          "store",      "score",
-                                     "choose",   "weigh",         "emit",       "quantize",
-                                     "mul_mat",  "mul_mat_id",    "epilogue"};
+                                     "own",      "rope",          "store",      "attend",
+                                     "score",    "choose",        "weigh",      "emit",
+                                     "quantize", "mul_mat",       "mul_mat_id", "epilogue"};
     static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
     return names[static_cast<int>(kind)];
 }
@@ -99,6 +101,9 @@ CATENA_FN constexpr bool recalls(stage_set stages) { return stages.has(stage_kin
 
 /// Does a launch scan the state space of a sequence?
 CATENA_FN constexpr bool scans(stage_set stages) { return stages.has(stage_kind::ssm_scan); }
+
+/// Does a launch compute attention?
+CATENA_FN constexpr bool attends(stage_set stages) { return stages.has(stage_kind::attend); }
 
 /// Does a launch work on heads?
 CATENA_FN constexpr bool has_heads(stage_set stages) {
@@ -139,6 +144,8 @@ constexpr stage_rule rule_of(stage_kind kind) {
         case stage_kind::rope:
         case stage_kind::store:
             return {{}, stage_set::before(stage_kind::rope).without(head_stages)};
+        case stage_kind::attend:
+            return {stage_set::of(stage_kind::store), {}};
         case stage_kind::score:
         case stage_kind::choose:
             return {{}, stage_set::before(stage_kind::score)};
@@ -177,7 +184,9 @@ inline constexpr stage_set optional_stages =
 
 /// Does a row with the stages `has` do those that are needed, and none that it cannot leave out?
 constexpr bool serves(stage_set has, stage_set needs) {
-    if (has_heads(has) != has_heads(needs) || routes(has) != routes(needs)) return false;
+    if (has_heads(has) != has_heads(needs) || attends(has) != attends(needs) ||
+        routes(has) != routes(needs))
+        return false;
     const stage_set spare = has.without(needs);
     return has.contains(needs) &&
            (has_heads(has) || routes(has) || optional_stages.contains(spare));

@@ -25,6 +25,9 @@ CATENA_FN bool less(real a, real b) {
 #endif
 }
 
+/// The larger number; of a number and a NaN the number.
+CATENA_FN real larger(real a, real b) { return is_nan(a) || less(a, b) ? b : a; }
+
 CATENA_FN real clamp(real v, real low, real high) {
     return less(v, low) ? low : less(high, v) ? high : v;
 }

@@ -152,6 +152,25 @@ struct scan_args {
     std::int32_t sequences = 1;  ///< as many as a block has warps at most
 };
 
+/// Attention of the heads of a launch, whose members are queries, keys and values. Keys and values
+/// are stored, and those of all positions are read, in the caches of members 1 and 2, which have
+/// equally many heads of k elements without gaps. Neighboring queries share a head of keys. What a
+/// query attends to is written instead of it, as f32 of member 0. It overlaps nothing that the
+/// launch reads, which other blocks may still do. Keys and values are not written as f32. No norm
+/// is one of tokens.
+struct attention_args {
+    const std::uint16_t* mask = nullptr;  ///< f16 [positions, tokens], unit element stride, added
+                                          ///< to scores: of -inf a position does not count,
+                                          ///< whatever its key and value are; null: each is 0
+    const float* sinks = nullptr;  ///< [heads], a score of each head beside those of positions, of
+                                   ///< a value that is zero; null: there is none
+    std::int64_t mask_nb = 0;      ///< bytes of the mask: token to token
+    std::int32_t positions = 0;    ///< rows of the caches that are read; 0: the launch attends to
+                                   ///< nothing
+    std::int32_t first_row = 0;    ///< the row of both caches that is position 0
+    float scale = 1;               ///< factor of scores, before the mask
+};
+
 /// Values with heads of the same tokens, and the turn of those that are turned.
 struct head_group {
     const std::int32_t* positions = nullptr;  ///< [tokens], or [tokens, 4] if the turn has
@@ -169,11 +188,14 @@ struct head_group {
 
 /// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
 /// own. If they are convolved, a warp has a head of all tokens of a sequence; if they are recalled
-/// or scanned, values_of_warp values of it.
+/// or scanned, values_of_warp values of it. Attention has a block, or a cluster of them, for each
+/// head of keys.
 struct heads_args : head_group {
     convolution_args convolved;  ///< what makes the heads, if they are not in memory
     delta_args recalled;         ///< the same, if a state is asked for them
     scan_args scanned;           ///< the same, if a state space makes them
+    attention_args attended;     ///< what becomes of the heads, if they are on their way to
+                                 ///< attention
 };
 
 /// The arguments of the skeleton `row` for a routing: each token has a block of its own. Its ids

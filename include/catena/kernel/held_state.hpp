@@ -8,24 +8,6 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-/// The sums over the warp of values_of_warp numbers of each lane: lane t gets that of number t / 4.
-template <class X>
-CATENA_FN real sums_of_warp(X& x, real (&v)[values_of_warp]) {
-    int mask = warp_size / 2;
-    CATENA_UNROLL
-    for (int left = values_of_warp / 2; left > 0; left /= 2, mask /= 2) {
-        const bool upper = (x.lane() & mask) != 0;
-        CATENA_UNROLL
-        for (int i = 0; i < left; ++i) {
-            const real passed = upper ? v[i] : v[i + left], kept = upper ? v[i + left] : v[i];
-            v[i] = kept + x.shuffle_xor(passed, mask);
-        }
-    }
-    CATENA_UNROLL
-    for (; mask > 0; mask /= 2) v[0] = v[0] + x.shuffle_xor(v[0], mask);
-    return v[0];
-}
-
 /// Which rows of a state a warp holds: those of values_of_warp values of a head, from `first` on.
 struct held_rows {
     int size;  ///< numbers of a row
@@ -63,7 +45,7 @@ class held_state : protected held_head<X, P> {
             for (int j = 0; j < held; ++j)
                 for (int e = 0; e < quad; ++e) sums[i] = fma(state[i][j][e], v[j][e], sums[i]);
         }
-        return sums_of_warp(x_, sums);
+        return sums_over_lanes<warp_size>(x_, sums);
     }
 
     /// Where state `which` lies.

@@ -17,12 +17,14 @@ struct row_policy {
     int min_blocks = 1;   ///< blocks of an SM, promised to the compiler by the launch bounds
     int values = 0;       ///< values of a thread in registers; 0: the row is read twice, any k
     int rows = 0;         ///< rows of a block, a warp for each; 0: one row for all threads
+    int cluster = 0;      ///< attention: most blocks that share positions (2, 4 or 8); 0: one has
+                          ///< all
     bool vector = false;  ///< accesses of 16 bytes, which need aligned rows; else single elements
 };
 
 constexpr bool operator==(const row_policy& a, const row_policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
-           a.rows == b.rows && a.vector == b.vector;
+           a.rows == b.rows && a.cluster == b.cluster && a.vector == b.vector;
 }
 
 /// The inner product of a matvec. Each has an accumulation order of its own.
@@ -170,9 +172,7 @@ constexpr int columns_of(const policy& p) {
 
 /// The most blocks of a cluster; 0: the launch has none.
 constexpr int cluster_of(const policy& p) {
-    return p.kind() == skeleton::row      ? 0
-           : p.kind() == skeleton::matvec ? p.matvec().cluster
-                                          : p.matmul().cluster;
+    return p.visit([](const auto& own) { return own.cluster; });
 }
 
 /// The placement of the launch's norm: only some matvecs have another than producer.

@@ -45,6 +45,30 @@ CATENA_FN real warp_sum(X& x, real value) {
     return over_threads<warp_size>(x, value, nullptr, [](real a, real b) { return a + b; });
 }
 
+/// The sums, over each `Lanes` neighboring lanes, of N numbers of each lane: lane t of them gets
+/// that of number t / (Lanes / N). Each step halves the numbers and the lanes. It is a function of
+/// its own: a loop with a bound that changes would keep the numbers in local memory.
+template <int Lanes, int N, class X>
+CATENA_FN real sums_over_lanes(X& x, const real (&v)[N]) {
+    static_assert(N <= Lanes && Lanes <= warp_size, "each lane gets one sum");
+    constexpr int mask = Lanes / 2, left = N / 2;
+    if constexpr (N > 1) {
+        const bool upper = (x.lane() & mask) != 0;
+        real sums[left];
+        CATENA_UNROLL
+        for (int i = 0; i < left; ++i) {
+            const real passed = upper ? v[i] : v[i + left], kept = upper ? v[i + left] : v[i];
+            sums[i] = kept + x.shuffle_xor(passed, mask);
+        }
+        return sums_over_lanes<mask>(x, sums);
+    } else if constexpr (Lanes > 1) {
+        const real sum[1] = {v[0] + x.shuffle_xor(v[0], mask)};
+        return sums_over_lanes<mask>(x, sum);
+    } else {
+        return v[0];
+    }
+}
+
 /// The sum of every thread's `value`.
 template <matvec_policy P, class X>
 CATENA_FN real block_sum(X& x, real value, float* partial) {

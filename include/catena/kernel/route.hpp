@@ -31,9 +31,6 @@ CATENA_FN unsigned rank_of(real choice) {
     return bits ^ ((bits >> 31) != 0 ? 0xffffffffu : 0x80000000u);
 }
 
-/// The larger number; of a number and a NaN the number.
-CATENA_FN real larger(real a, real b) { return is_nan(a) || less(a, b) ? b : a; }
-
 /// A score that depends on one logit alone. A function of its own: a thread has the logits of
 /// several experts, for each of which it would stand in a kernel.
 CATENA_NO_INLINE real score_of(scoring by, real logit) {

@@ -83,8 +83,8 @@ namespace detail {
 /// by match/detail/head_finder.hpp.
 inline constexpr stage_set unmatched_stages =
     stage_kind::convolve | stage_kind::delta_rule | stage_kind::ssm_scan | stage_kind::l2_norm |
-    stage_kind::rope | stage_kind::store | stage_kind::score | stage_kind::choose |
-    stage_kind::weigh;
+    stage_kind::rope | stage_kind::store | stage_kind::attend | stage_kind::score |
+    stage_kind::choose | stage_kind::weigh;
 
 /// Takes the next stage of a chain into its pattern; `passed`: the stages before it. False: the
 /// stage may not stand there, or the matcher does not know it.

@@ -128,7 +128,34 @@ constexpr std::int32_t matrices_of(const product_problem& p) {
     return parts > experts_of(p) ? static_cast<std::int32_t>(parts) : experts_of(p);
 }
 
+/// Positions that a block keeps to itself: three rounds of its warps; assumed.
+inline constexpr int fewest_positions = 64;
+
+/// Shared memory of a block, if so many share the positions of a head of keys.
+constexpr std::int64_t attention_bytes(const row& r, const row_problem& p, int blocks) {
+    const row_policy& n = r.policy.row();
+    return attention_room::of(head_values(n), rows_of_block(n), static_cast<int>(p.slots),
+                              static_cast<int>(p.positions), blocks)
+        .bytes();
+}
+
+/// How many blocks of a cluster share the positions of a head of keys: as many as there are SMs
+/// for, or fewer if a block has room only then for what all of them make.
+constexpr int blocks_that_attend(const row& r, const row_problem& p, const arch& a) {
+    const int wanted = r.policy.row().cluster;
+    const int most = wanted < a.cluster_blocks ? wanted : a.cluster_blocks;
+    const auto positions = static_cast<int>(p.positions);
+    int blocks = 1;
+    while (2 * blocks <= most && share_of_positions(positions, blocks) > fewest_positions &&
+           2 * blocks * key_heads_of(p) <= a.sms)
+        blocks *= 2;
+    int fewer = blocks;
+    while (fewer > 1 && attention_bytes(r, p, fewer) > a.shared_per_block) fewer /= 2;
+    return attention_bytes(r, p, fewer) > a.shared_per_block ? blocks : fewer;
+}
+
 constexpr std::int64_t blocks_of(const row& r, const row_problem& p) {
+    if (attends(p.needs.stages)) return key_heads_of(p);
     const int rows = rows_of_block(r.policy.row(), static_cast<int>(p.sequences));
     return quotient(p.rows + rows - 1, rows);
 }
@@ -241,9 +268,10 @@ constexpr launch_shape shape_with_bands(const row& r, const product_problem& p, 
                                         int resident, std::int32_t band) {
     return {band, resident, share_of(r, p, a, band, resident)};
 }
-constexpr launch_shape shape_with_bands(const row&, const row_problem&, const arch&, int resident,
-                                        std::int32_t band) {
-    return {band, resident};
+constexpr launch_shape shape_with_bands(const row& r, const row_problem& p, const arch& a,
+                                        int resident, std::int32_t band) {
+    if (!attends(p.needs.stages)) return {band, resident};
+    return {band, resident, {blocks_that_attend(r, p, a)}};
 }
 
 /// The longest band that is allowed with which the busiest SM has at most an eighth more weight
@@ -305,16 +333,12 @@ constexpr std::int64_t finished_results(const product_problem& p, std::int64_t b
 }
 
 /// Dynamic shared memory of a block with bands of so many weight rows.
-constexpr std::int64_t shared_bytes(const row& r, const row_problem&, std::int64_t) {
-    return row_shared_bytes(r.computes.row(), r.policy.row());
-}
 constexpr std::int64_t shared_bytes(const row& r, const product_problem& p, std::int64_t band) {
     return shared_bytes(r.computes, r.policy, p.k, block_columns(p), finished_results(p, band));
 }
 
 /// No band is longer where results meet; else 0. How many blocks an SM holds goes by it: bands go
 /// by that number, and are longest where it is one.
-constexpr std::int64_t longest_band(const row&, const row_problem&, const arch&) { return 0; }
 constexpr std::int64_t longest_band(const row& r, const product_problem& p, const arch& a) {
     if (r.computes.kind() == skeleton::matmul || !results_meet(p)) return 0;
     const band_limits limits = band_limits_of(r, p, a);
@@ -323,9 +347,12 @@ constexpr std::int64_t longest_band(const row& r, const product_problem& p, cons
 }
 
 /// The most that a block may take.
-template <class Problem>
-constexpr std::int64_t shared_bytes(const row& r, const Problem& p, const arch& a) {
+constexpr std::int64_t shared_bytes(const row& r, const product_problem& p, const arch& a) {
     return shared_bytes(r, p, longest_band(r, p, a));
+}
+constexpr std::int64_t shared_bytes(const row& r, const row_problem& p, const arch& a) {
+    if (!attends(p.needs.stages)) return row_shared_bytes(r.computes.row(), r.policy.row());
+    return attention_bytes(r, p, blocks_that_attend(r, p, a));
 }
 constexpr std::int64_t shared_bytes(const row& r, const problem& asked, const arch& a) {
     return asked.visit([&](const auto& p) { return shared_bytes(r, p, a); });
@@ -391,11 +418,12 @@ constexpr launch_shape shape_with_bands(const row& r, const problem& p, const ar
 }
 
 inline launch_config config_of(const row& r, const row_problem& p, const arch& a,
-                               const launch_shape&) {
+                               const launch_shape& shape) {
     launch_config out;
-    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p));
+    out.cluster = static_cast<std::uint32_t>(shape.share.cluster);
+    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p)) * out.cluster;
     out.threads = static_cast<std::uint32_t>(r.policy.threads());
-    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p, 0));
+    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p, a));
     out.dependent = a.dependent_launch;
     return out;
 }

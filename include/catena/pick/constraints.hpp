@@ -78,6 +78,7 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
 constexpr std::int64_t row_unit(const row_policy& n, const row_problem& p) {
     std::int64_t unit = n.vector ? 4 : 1;
     if (recalls(p.needs.stages)) return values_of_warp;
+    if (attends(p.needs.stages)) return attended_by_lane;
     if (has_heads(p.needs.stages)) {
         for (const format id : p.needs.emits)
             if (info(id).block_elements > unit) unit = info(id).block_elements;
@@ -162,11 +163,21 @@ constexpr rejection matmul_fits(const matmul_policy& n, const product_problem& p
     return {};
 }
 
-/// What the row asks of the problem, whatever the arch.
-constexpr rejection fits_shape(const row& r, const row_problem& p) {
-    return row_fits(r.policy.row(), p);
+/// Have the blocks that share positions on the arch room for their queries and scores?
+constexpr rejection attention_fits(const row& r, const row_problem& p, const arch& a) {
+    if (p.slots < 1 || p.slots > most_queries) return no(limit::queries, p.slots, most_queries);
+    const int share =
+        share_of_positions(static_cast<int>(p.positions), blocks_that_attend(r, p, a));
+    if (p.slots * share > most_scores) return no(limit::scores, p.slots * share, most_scores);
+    return {};
 }
-constexpr rejection fits_shape(const row& r, const product_problem& p) {
+
+/// What the row asks of the problem.
+constexpr rejection fits_shape(const row& r, const row_problem& p, const arch& a) {
+    const rejection why = row_fits(r.policy.row(), p);
+    return why.why == limit::none && attends(p.needs.stages) ? attention_fits(r, p, a) : why;
+}
+constexpr rejection fits_shape(const row& r, const product_problem& p, const arch&) {
     return p.needs.kind == skeleton::matvec ? matvec_fits(r.policy.matvec(), p)
                                             : matmul_fits(r.policy.matmul(), p);
 }
@@ -183,7 +194,7 @@ constexpr rejection constraint(const row& r, const problem& asked, const arch& a
     return asked.visit([&](const auto& p) {
         if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
         if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
-        if (const rejection no = detail::fits_shape(r, p); no.why != limit::none) return no;
+        if (const rejection no = detail::fits_shape(r, p, a); no.why != limit::none) return no;
         return detail::fits_memory(shared_bytes(r, p, a), a);
     });
 }

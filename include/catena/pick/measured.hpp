@@ -61,14 +61,15 @@ constexpr void mix(key_mixer& mixed, const product_computation& c) {
 /// instead of their number. Structs are taken apart whole, so a new field does not compile until it
 /// is added here. Records hold keys: what the other skeletons alone have keeps its place, as 0.
 constexpr std::uint64_t problem_key(const row_problem& p) {
-    const auto& [needs, sum, k, rows, quant_k, slots, stored, least_k, values, stored_values,
-                 sequences, alignment] = p;
+    const auto& [needs, sum, k, rows, quant_k, slots, positions, stored, least_k, values,
+                 stored_values, sequences, alignment] = p;
     detail::key_mixer mixed;
     detail::mix(mixed, needs);
     mixed(sum, 0, k, rows, quant_k, slots, 0, 0, alignment, 0);
     if (stored != 0) mixed(stored);                          // heads
     if (values != 0) mixed(least_k, values, stored_values);  // of several lengths
     if (sequences > 1) mixed(stored, sequences);
+    if (positions > 0) mixed(positions);
     return mixed.key();
 }
 constexpr std::uint64_t problem_key(const product_problem& p) {

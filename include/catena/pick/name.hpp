@@ -94,6 +94,7 @@ inline std::string number_part(const char* letter, int n) { return letter + std:
 inline std::string numbers_part(const row_policy& p) {
     std::string out = p.rows != 0 ? number_part("_r", p.rows) : "";
     out += number_part("_v", p.values);
+    if (p.cluster != 0) out += number_part("_x", p.cluster);
     return p.vector ? out + "_vec" : out;
 }
 
@@ -209,7 +210,8 @@ constexpr bool take_word(E value, std::string_view part, E& to) {
 constexpr bool take_part(std::string_view part, row_policy& p) {
     if (part == "vec") return p.vector = true;
     return take_number("t", part, p.threads) || take_number("m", part, p.min_blocks) ||
-           take_number("r", part, p.rows) || take_number("v", part, p.values);
+           take_number("r", part, p.rows) || take_number("v", part, p.values) ||
+           take_number("x", part, p.cluster);
 }
 
 /// The numbers that matvecs and matmuls have.

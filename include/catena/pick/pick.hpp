@@ -131,7 +131,7 @@ void each_contender(const Problem& p, const row_index& index, const arch& a, boo
     const auto judge = [&](std::int32_t i, const row& r) {
         contender c;
         c.barred = index.fits_arch(i);
-        if (c.barred.why == limit::none) c.barred = fits_shape(r, p);
+        if (c.barred.why == limit::none) c.barred = fits_shape(r, p, a);
         std::int64_t shared = 0;
         if (c.barred.why == limit::none) c.barred = fits_memory(shared = shared_bytes(r, p, a), a);
         c.barred.row = i;
@@ -274,9 +274,11 @@ std::int64_t own_order(const Problem& p, const row_index& index, const preferenc
     return index.rows().rows[row].order;
 }
 
-/// The order of a norm is that of one row, aligned. What sums up nothing has none.
+/// The order of a norm is that of one row, aligned; that of attention is that of one token. What
+/// sums up nothing has none.
 inline needed_orders same_orders(const row_problem& p, const row_index& index,
                                  const preference& want) {
+    if (attends(p.needs.stages)) return {own_order(of_one_token(p), index, want)};
     if (!has_norm(p.needs.stages)) return {};
     row_problem one = p;
     one.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;

@@ -41,9 +41,11 @@ struct row_problem {
     /// routing, whose rows are tokens of k experts, has those that a token is sent to; a
     /// convolution, whose rows are heads of one token of each sequence, the taps of a channel; the
     /// delta rule and a scan, whose rows are values_of_warp values of a head, the tokens of a
-    /// sequence; and heads with a norm of tokens the rounds in which a block reads a token
-    /// (kernel/heads.hpp).
+    /// sequence; heads with a norm of tokens the rounds in which a block reads a token
+    /// (kernel/head_work.hpp); and attention, whose rows are heads of queries, the queries of a
+    /// head of keys.
     std::int64_t slots = 0;
+    std::int64_t positions = 0;  ///< those that attention reads of a cache
     std::int64_t stored = 0;  ///< number of the rows that are stored in a cache, if rows are heads
     /// Elements of the shortest head, of all heads, and of those that are stored; 0: all heads have
     /// k elements.
@@ -55,9 +57,10 @@ struct row_problem {
 
 constexpr bool operator==(const row_problem& a, const row_problem& b) {
     return a.needs == b.needs && a.sum == b.sum && a.k == b.k && a.rows == b.rows &&
-           a.quant_k == b.quant_k && a.slots == b.slots && a.stored == b.stored &&
-           a.least_k == b.least_k && a.values == b.values && a.stored_values == b.stored_values &&
-           a.sequences == b.sequences && a.alignment == b.alignment;
+           a.quant_k == b.quant_k && a.slots == b.slots && a.positions == b.positions &&
+           a.stored == b.stored && a.least_k == b.least_k && a.values == b.values &&
+           a.stored_values == b.stored_values && a.sequences == b.sequences &&
+           a.alignment == b.alignment;
 }
 constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !(a == b); }
 
@@ -189,12 +192,37 @@ constexpr std::int64_t bytes_of_scan(const row_problem& p) {
     return 4 * p.rows * values_of_warp * (2 * p.k + 3 * p.slots);
 }
 
+/// Heads of keys that attention reads; without queries none.
+constexpr std::int64_t key_heads_of(const row_problem& p) {
+    return p.slots > 0 ? quotient(p.rows, p.slots) : 0;
+}
+
+/// Attention of one token, of which a key and a value of each head of keys are stored.
+constexpr row_problem of_one_token(row_problem p) {
+    const std::int64_t heads = 2 * key_heads_of(p),
+                       tokens = heads > 0 ? quotient(p.stored, heads) : 0;
+    if (tokens < 1) return p;
+    p.rows = quotient(p.rows, tokens), p.slots = quotient(p.slots, tokens);
+    p.stored = quotient(p.stored, tokens);
+    return p;
+}
+
+/// Keys and values of all positions are read, queries are read and what they attend to is written,
+/// and a key and a value of each head of keys of each token, which are stored, too. The weight of a
+/// norm is read once.
+constexpr std::int64_t bytes_of_attention(const row_problem& p) {
+    const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
+    return p.k * (2 * 2 * p.positions * key_heads_of(p) + 2 * 4 * p.rows + (4 + 2) * p.stored +
+                  4 * vectors);
+}
+
 /// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm
 /// is read once.
 constexpr std::int64_t bytes_of_heads(const row_problem& p) {
     if (convolves(p.needs.stages)) return bytes_of_convolution(p);
     if (recalls(p.needs.stages)) return bytes_of_delta_rule(p);
     if (scans(p.needs.stages)) return bytes_of_scan(p);
+    if (attends(p.needs.stages)) return bytes_of_attention(p);
     const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
     const bool alike = p.values == 0;
     const std::int64_t values = alike ? p.k * p.rows : p.values,

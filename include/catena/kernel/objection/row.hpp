@@ -20,6 +20,9 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
         if (!(stage_kind::score | stage_kind::choose | stage_kind::weigh).contains(c.stages))
             return {"experts are scored, chosen and weighed, and nothing else"};
     }
+    if (p.cluster != 0 &&
+        (!attends(c.stages) || (p.cluster & (p.cluster - 1)) != 0 || p.cluster > 8))
+        return {"positions of attention, and nothing else, are shared by 2, 4 or 8 blocks"};
     if (!has_heads(c.stages)) return {};
     if (p.values == 0 || p.rows == 0) return {"a head has a warp, which keeps its values"};
     if (!cache_formats.contains(c.emits)) return {"heads are written as f32 and into caches"};
@@ -35,6 +38,12 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
         if (c.stages != stage_set::of(stage_kind::ssm_scan) ||
             c.emits != format_set::of(format::f32))
             return {"heads that a state space makes are written as f32, and nothing else"};
+    } else if (attends(c.stages)) {
+        const int lanes = attending_lanes(p);
+        if (!p.vector || (lanes != warp_size && lanes != warp_size / 2))
+            return {"a head that is attended to has 128 or 256 elements, read 16 bytes at a time"};
+        if (c.emits != (format_set::of(format::f32) | format::f16))
+            return {"keys and values are stored as f16, and what queries attend to is f32"};
     } else if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages)) {
         return {"heads are normed, weighed, turned and stored, and nothing else"};
     }

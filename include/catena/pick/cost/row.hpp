@@ -34,6 +34,28 @@ constexpr bool quantizes(const format_set& emits) {
     return false;
 }
 
+/// Instructions of a warp for 32 elements of a key or a value and one query: of keys 2.6 and of
+/// values 1.9 in the machine code of sm_90.
+inline constexpr double attended_instructions = 2.25;
+
+/// The way of a block that attends: queries behind their loads and norms, rounds of keys and of
+/// values, which come from L2, and meetings of the block and of its cluster.
+constexpr double attending_us(const row& r, const row_problem& p, const arch& a,
+                              const cost_constants& c) {
+    const row_policy& n = r.policy.row();
+    const int blocks = blocks_that_attend(r, p, a), warps = rows_of_block(n);
+    const int together = warps * attended_abreast(n);
+    const auto queries = static_cast<double>(whole_queries(static_cast<int>(p.slots)));
+    const auto own = static_cast<double>(p.slots + quotient(p.stored, key_heads_of(p)));
+    const double share = share_of_positions(static_cast<int>(p.positions), blocks);
+    const double rounds = units(share, together * keys_ahead);  // more queries find them in L1
+    const double multiplied = 2 * queries * share * head_values(n) / warp_size;
+    const double issued = attended_instructions * multiplied / (warp_issues * a.cycles_per_us);
+    const double waited = 2 * rounds * c.late_load_us;
+    return units(own, warps) * (c.late_load_us + c.sum_us) + 3 * c.sum_us +
+           (issued > waited ? issued : waited) + (blocks > 1 ? cluster_us : 0);
+}
+
 /// The way of a block through its own code, with `warps` on its SM.
 constexpr double row_block_us(const row_policy& n, const row_problem& p, double warps,
                               const cost_constants& c) {
@@ -63,10 +85,13 @@ constexpr double row_block_us(const row_policy& n, const row_problem& p, double 
 constexpr launch_time row_time(const row& r, const row_problem& p, const arch& a, int per_sm,
                                const cost_constants& c) {
     const row_policy& n = r.policy.row();
-    const auto blocks = static_cast<double>(blocks_of(r, p));
+    const bool attending = attends(p.needs.stages);
+    const auto blocks =
+        static_cast<double>(blocks_of(r, p) * (attending ? blocks_that_attend(r, p, a) : 1));
     const double of_sm = units(blocks, a.sms), resident = of_sm < per_sm ? of_sm : per_sm;
     const double waves = units(blocks, static_cast<double>(a.sms) * per_sm);
-    const double block = row_block_us(n, p, resident * n.threads / warp_size, c);
+    const double block = attending ? attending_us(r, p, a, c)
+                                   : row_block_us(n, p, resident * n.threads / warp_size, c);
     const double in_turn = waves * block + (waves - 1) * c.wave_us;
     const double started = blocks * c.block_start_us;
     launch_time out;

@@ -1,0 +1,4 @@
+// Refused with: catena: attend makes heads, which emit<f32> writes
+#include "violation.hpp"
+
+CATENA_WRITE(rope | store<f16> | attend | quantize<q8_1>)

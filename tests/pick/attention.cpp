@@ -1,0 +1,121 @@
+// Launches that attend: their limits, their clusters and their shared memory.
+#include "catena/pick/constraints.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+#include <utility>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// Ten warps and clusters, on a GPU that has both; four heads of keys, whose queries are two.
+struct attention {
+    arch target = toy_arch;
+    row on =
+        row_of(norm_row,
+               row_policy{.threads = 320, .values = 4, .rows = 10, .cluster = 8, .vector = true});
+    row_problem p;
+
+    attention() {
+        target.cluster_blocks = 8, target.sms = 64;
+        target.shared_per_sm = target.shared_per_block = 1 << 17;
+        on.computes.row() = {.stages = stage_kind::store | stage_kind::attend,
+                             .emits = format_set::of(format::f32) | format::f16};
+        p.needs = on.computes.row();
+        p.k = 128, p.rows = 8, p.slots = 2, p.stored = 8, p.positions = 64;
+    }
+    launch_config config() const {
+        return config_of(on, p, target, shape_of_launch(on, p, target, 1));
+    }
+    rejection judge() const { return constraint(on, p, target); }
+};
+
+}  // namespace
+
+TEST_CASE("blocks share the positions of a head of keys as long as one has more than 64",
+          "[constraints]") {
+    attention a;
+    for (const auto& [positions, blocks] : {std::pair(1, 1u),
+                                            {64, 1u},
+                                            {65, 2u},
+                                            {128, 2u},
+                                            {129, 4u},
+                                            {256, 4u},
+                                            {257, 8u},
+                                            {2000, 8u}}) {
+        INFO(positions);
+        a.p.positions = positions;
+        REQUIRE(a.judge().why == limit::none);
+        CHECK(a.config().cluster == blocks);
+        CHECK(a.config().blocks == 4 * blocks);
+        CHECK(a.config().threads == 320);
+    }
+    SECTION("as many as the GPU's clusters have") {
+        a.target.cluster_blocks = 2;
+        CHECK(a.config().cluster == 2);
+        a.target.cluster_blocks = 1;
+        CHECK(a.config().cluster == 1);
+        CHECK(a.config().blocks == 4);
+    }
+    SECTION("as many as the policy says") {
+        a.on.policy.row().cluster = 4;
+        CHECK(a.config().cluster == 4);
+        a.on.policy.row().cluster = 0;
+        CHECK(a.config().cluster == 1);
+    }
+    SECTION("as many as the GPU has SMs for") {
+        a.target.sms = 31;
+        CHECK(a.config().cluster == 4);
+    }
+}
+
+TEST_CASE("a block that attends has room for its queries, their scores and all blocks' sums",
+          "[constraints]") {
+    attention a;
+    // Two queries of 128 floats, and for four that warps have together: scores of 64 positions, the
+    // sums of ten warps and of a block, two counts and a share.
+    const std::uint32_t one = 4 * (2 * 128 + 4 * 64 + 10 * 4 * 128 + 4 * 128 + 4 * 2 + 4);
+    CHECK(a.config().shared_bytes == one);
+    a.p.positions = 8 * 64;
+    CHECK(a.config().shared_bytes == one + 4 * 7 * (4 * 128 + 4 * 2 + 4));
+    a.target.shared_per_block = 1 << 15;  // which four blocks' sums fill
+    CHECK(a.config().cluster == 4);
+    CHECK(a.judge().why == limit::none);
+    a.target.shared_per_block = 1 << 14;
+    CHECK(a.config().cluster == 8);
+    CHECK(a.judge().why == limit::shared_memory);
+    CHECK(a.judge().have == a.config().shared_bytes);
+}
+
+TEST_CASE("queries and scores are limited, and a head is whole lanes", "[constraints]") {
+    attention a;
+    a.p.slots = 32, a.p.rows = 128;
+    CHECK(a.judge().why == limit::none);
+    a.p.slots = 33, a.p.rows = 132;
+    CHECK(sentence(a.judge()) ==
+          "33 queries of a head of keys, of which its blocks have 32 at most");
+    a.p.slots = 2, a.p.rows = 8;
+    a.p.positions = 8 * 2048;
+    CHECK(a.judge().why == limit::none);
+    ++a.p.positions;
+    CHECK(sentence(a.judge()) ==
+          "4098 scores of a block's positions, of which it has 4096 at most");
+    a.on.policy.row().cluster = 0;
+    a.p.positions = 2048;
+    CHECK(a.judge().why == limit::none);
+    a.p.positions = 2049;
+    CHECK(a.judge().why == limit::scores);
+    a.p.positions = 64, a.p.k = 72;
+    CHECK(a.judge().why == limit::none);
+    a.p.k = 68;
+    CHECK(a.judge().why == limit::divisibility);
+    CHECK(a.judge().need == attended_by_lane);
+    a.p.k = 136;
+    CHECK(a.judge().why == limit::held_values);
+    a.p.k = 128, a.p.alignment = 8;
+    CHECK(a.judge().why == limit::alignment);
+}
