@@ -100,7 +100,7 @@ TEST_CASE("latent attention's heads are one launch, its rows of the cache, too",
             latent_case c({.tokens = tokens, .cache = cache});
             const plan p = c.planned();
             REQUIRE(p.steps().size() == 1);
-            CHECK(p.left().size() == 0);
+            CHECK(p.left().size() == 1);  // its attention
             const step& s = p.steps()[0];
             CHECK(s.node_count == 7);
             CHECK(s.launch_at == c.g.position(c.stored));

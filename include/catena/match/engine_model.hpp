@@ -38,6 +38,11 @@ struct engine_model {
     /// With this version of the engine, are all earlier launches done when the kernels of the node
     /// at `position` are done?
     bool (*waits)(const graph_view& view, std::int32_t position, std::string_view version);
+
+    /// The time that attention of one token, and of a few, takes at least on an H100, beside its
+    /// bytes, in us. A step takes attention if it should need less than that and, where their
+    /// matrices do not turn them, a launch of the heads. 0: it is not known, and the step takes it.
+    double attention_us = 0, attention_of_few_us = 0;
 };
 
 }  // namespace CATENA_NAMESPACE

@@ -108,6 +108,14 @@ namespace CATENA_NAMESPACE {
     X(cache_format, "no row stores heads in the format of the cache")                              \
     X(cache_shape, "what it stores is not f32 rows, each for one row of the cache")                \
     X(cache_ids, "its numbers of rows are not i64 or i32 without gaps, one for each row")          \
+    X(attention_tokens, "it has {have} tokens; a launch attends for {need} at most")               \
+    X(attention_shape,                                                                             \
+      "it has a soft cap, biases by distance, or operands that no row attends to")                 \
+    X(attention_heads, "others read its queries, keys or values, or no row makes heads of them")   \
+    X(attention_cache, "its keys and values are not rows of caches from one row on")               \
+    X(attention_same_bits, "same_bits: with more tokens it is the engine's, so it is so with one") \
+    X(attention_slower,                                                                            \
+      "a launch should take {have} ns for it and its heads, a launch of the heads and it {need}")  \
     X(convolution_tokens, "it convolves {have} tokens of a sequence; a row has {need} at most")    \
     X(convolution_taps, "no row has its taps: {have} for each channel, which must be a weight")    \
     X(convolution_state,                                                                           \

@@ -93,6 +93,10 @@ inline std::string work(const row_problem& p) {
                              std::to_string(p.k);
     if (convolves(p.needs.stages))
         return rows + ", each value of " + std::to_string(p.slots) + " taps" + of_sequences;
+    if (attends(p.needs.stages))
+        return detail::counted(p.rows, " query", " queries") + " of " + std::to_string(p.k) +
+               ", of " + detail::counted(key_heads_of(p), " head", " heads") + " of keys, for " +
+               detail::counted(p.positions, " position", " positions");
     if (has_heads(p.needs.stages)) return rows + (p.slots == 0 ? "" : ", normed by tokens");
     return rows + (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
 }

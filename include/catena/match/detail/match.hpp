@@ -170,6 +170,19 @@ struct head_chain {
     }
 };
 
+/// The attention of few tokens (FLASH_ATTN_EXT) that a launch of heads goes on to: those of
+/// queries, keys and values. Keys and values are stored in caches of f16, of whose rows it reads
+/// some.
+struct attention {
+    std::int32_t node = -1;  ///< position of the FLASH_ATTN_EXT
+    std::int32_t mask = no_tensor, sinks = no_tensor;
+    std::int64_t positions = 0;  ///< rows of the caches that it reads
+    std::int64_t first_row = 0;  ///< the first of them, in both caches
+    float scale = 1;             ///< factor of scores
+
+    bool found() const { return node >= 0; }
+};
+
 /// From the logits of a layer's experts to the experts of each token and their weights. The nodes
 /// are at most SOFT_MAX or SIGMOID, an ADD of a bias, the nodes that limit a token to groups of
 /// experts, ARGSORT, GET_ROWS, SOFT_MAX, SUM_ROWS, CLAMP, DIV and SCALE. Nodes are given by their
@@ -218,6 +231,7 @@ struct match {
     convolution convolved;           ///< what makes these values, if a convolution does
     delta_rule recalled;             ///< the delta rule of a launch that reads nothing else
     state_scan scanned;              ///< the scan of a launch that reads nothing else
+    attention attended;              ///< what becomes of queries, keys and values of a launch
     routing routed;                  ///< routing of a launch of routing, which reads nothing else
     combination experts;             ///< sum of experts that x and the residual join
     row_operands reads;

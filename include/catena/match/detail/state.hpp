@@ -15,7 +15,7 @@ inline std::int64_t offset_in(const graph_index& g, std::int32_t name, std::int3
     std::int64_t all = 0;
     for (std::int32_t hops = 0; name != value; ++hops) {
         const tensor& t = g.view.at(name);
-        const bool renames = t.kind == op::reshape || t.kind == op::view;
+        const bool renames = t.kind == op::reshape || t.kind == op::view || t.kind == op::permute;
         if (!renames || t.src[0] == no_tensor || hops > g.view.tensor_count) return -1;
         std::int64_t offset = 0;
         if (t.kind == op::view) std::memcpy(&offset, t.params, sizeof offset);

@@ -2,6 +2,7 @@
 // view, without a table, and for a prompt what a token needs, too, where shapes do not forbid it.
 #pragma once
 
+#include "catena/match/detail/attention_finder.hpp"
 #include "catena/match/detail/convolution_finder.hpp"
 #include "catena/match/detail/delta_rule_finder.hpp"
 #include "catena/match/detail/epilogue.hpp"
@@ -46,6 +47,22 @@ void keep_heads(const graph_index& g, const Keep& keep) {
             for (const std::int32_t t : {h.x, h.turn.positions, h.turn.factors}) keep(t, last);
             if (h.store >= 0) keep(g.view.node(h.store).src[1], last);
             if (h.written) keep(g.view.nodes[h.made_by()], last);
+        }
+    }
+}
+
+/// Till the attention that one launch could take with its heads, if there were few tokens, that
+/// launch may read what each of them starts from, and where their tokens stand. keep(tensor, last)
+template <class Keep>
+void keep_attention(const graph_index& g, const Keep& keep) {
+    const attention_finder find(g, graph_index::forever);
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        if (g.kind(i) != op::flash_attn_ext) continue;
+        const found_attention found = find.of(i);
+        if (found.why.found()) continue;
+        for (const head_chain& h : found.values) {
+            for (const std::int32_t t : {h.x, h.turn.positions, h.turn.factors}) keep(t, i);
+            if (h.store >= 0) keep(g.view.node(h.store).src[1], i);
         }
     }
 }
@@ -232,10 +249,10 @@ void keep_logits(const graph_index& g, const Keep& keep) {
 }
 
 /// What steps may read later than the engine's nodes would, or write beside what is read: heads,
-/// convolutions, states, logits, activations, and what joins matmuls; see above. The inputs of a
-/// norm and of a gate's function are read until the last MUL or ADD of their chain, or until the
-/// ADD of a residual to a norm. The results of experts, and their ids, are read until the last op
-/// of the norm that adds them up. Each value is named once.
+/// attention, convolutions, states, logits, activations, and what joins matmuls; see above. The
+/// inputs of a norm and of a gate's function are read until the last MUL or ADD of their chain, or
+/// until the ADD of a residual to a norm. The results of experts, and their ids, are read until the
+/// last op of the norm that adds them up. Each value is named once.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g, const slot_map& slots) {
     std::vector<keep_alive> out;
     std::vector<std::int32_t> place(static_cast<std::size_t>(g.view.tensor_count), -1);  // by root
@@ -252,6 +269,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g, const slot_ma
         known.until = std::max(known.until, last);
     };
     keep_heads(g, keep);
+    keep_attention(g, keep);
     keep_convolutions(g, keep);
     keep_delta_rules(g, keep);
     keep_scans(g, keep);

@@ -6,6 +6,7 @@
 #include "catena/match/detail/matcher.hpp"
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/detail/draft/attempt.hpp"
+#include "catena/plan/detail/draft/attention_planner.hpp"
 #include "catena/plan/detail/draft/convolution_planner.hpp"
 #include "catena/plan/detail/draft/delta_rule_planner.hpp"
 #include "catena/plan/detail/draft/group.hpp"
@@ -32,6 +33,7 @@ class plan_builder : drafter {
           trial_(drafted, judge_, weigh_),
           groups_(drafted, outputs_, trial_),
           inside_(drafted, outputs_, trial_, groups_, weigh_),
+          attention_(drafted),
           heads_(drafted),
           convolutions_(drafted),
           delta_rules_(drafted),
@@ -40,6 +42,8 @@ class plan_builder : drafter {
 
     /// Drafts all steps, and says what stays with the engine.
     void build() {
+        for (std::int32_t i = 0; i < view_.node_count; ++i)
+            if (g_.kind(i) == op::flash_attn_ext) attention_.plan(i);
         const auto open = [this](std::int32_t i) { return !draft_.covered(i) && !given(i); };
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
             switch (g_.kind(i)) {
@@ -97,6 +101,7 @@ class plan_builder : drafter {
     group_trial trial_;
     grouper groups_;
     inside_fuser inside_;
+    attention_planner attention_;
     head_planner heads_;
     convolution_planner convolutions_;
     delta_rule_planner delta_rules_;

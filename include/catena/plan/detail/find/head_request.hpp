@@ -71,19 +71,6 @@ inline int alignment_of(const graph_view& view, const delta_rule& d) {
     return static_cast<int>(bits & (~bits + 1));
 }
 
-/// What the row step of the delta rule must compute.
-inline row_problem problem_of(const graph_view& view, const delta_rule& d) {
-    row_problem p;
-    p.needs.stages = stage_set::of(stage_kind::delta_rule);
-    p.needs.emits = format_set::of(format::f32);
-    p.k = d.k;
-    p.rows = d.heads * quotient(d.k, values_of_warp) * d.sequences;
-    p.slots = d.tokens;
-    p.sequences = d.sequences;
-    p.alignment = alignment_of(view, d);
-    return p;
-}
-
 /// The largest power of two up to 16 that divides all that a scan reads and writes by rows.
 inline int alignment_of(const graph_view& view, const state_scan& s) {
     std::uint64_t bits = s.size % 4 == 0 ? 16 : 4;
@@ -94,17 +81,25 @@ inline int alignment_of(const graph_view& view, const state_scan& s) {
     return static_cast<int>(bits & (~bits + 1));
 }
 
-/// What the row step of a scan must compute.
-inline row_problem problem_of(const graph_view& view, const state_scan& s) {
+/// What the row step of a state must compute, which has rows of k numbers.
+template <class Made>
+row_problem problem_of_state(const graph_view& view, const Made& by, stage_kind stage,
+                             std::int64_t k) {
     row_problem p;
-    p.needs.stages = stage_set::of(stage_kind::ssm_scan);
+    p.needs.stages = stage_set::of(stage);
     p.needs.emits = format_set::of(format::f32);
-    p.k = s.size;
-    p.rows = s.heads * quotient(s.k, values_of_warp) * s.sequences;
-    p.slots = s.tokens;
-    p.sequences = s.sequences;
-    p.alignment = alignment_of(view, s);
+    p.k = k;
+    p.rows = by.heads * quotient(by.k, values_of_warp) * by.sequences;
+    p.slots = by.tokens;
+    p.sequences = by.sequences;
+    p.alignment = alignment_of(view, by);
     return p;
+}
+inline row_problem problem_of(const graph_view& view, const delta_rule& d) {
+    return problem_of_state(view, d, stage_kind::delta_rule, d.k);
+}
+inline row_problem problem_of(const graph_view& view, const state_scan& s) {
+    return problem_of_state(view, s, stage_kind::ssm_scan, s.size);
 }
 
 /// Says how long heads are that have not all one length.
@@ -177,6 +172,34 @@ inline convolution_args convolution_arguments(const graph_view& view, const conv
     return a;
 }
 
+/// The largest power of two up to 16 that divides all that attention reads and writes by rows.
+inline int alignment_of(const graph_view& view, const attention& by,
+                        const std::vector<head_chain>& all) {
+    const tensor& t = view.node(by.node);
+    std::uint64_t bits = static_cast<std::uint64_t>(base_alignment(t) | t.nb[1] | t.nb[2]);
+    for (const head_chain& h : all) {
+        bits |= static_cast<std::uint64_t>(alignment_of(view, h));
+        if (h.store < 0) continue;
+        const tensor& cache = view.node(h.store);
+        bits |= static_cast<std::uint64_t>(base_alignment(cache) | cache.nb[1] | (2 * h.k));
+    }
+    return static_cast<int>(bits & (~bits + 1));
+}
+
+/// What the row step of attention must compute.
+inline row_problem problem_of(const graph_view& view, const attention& by,
+                              const std::vector<head_chain>& all) {
+    row_problem p = problem_of(view, all);
+    p.needs.stages = p.needs.stages | stage_kind::attend;
+    p.needs.emits = p.needs.emits | format::f32;
+    const head_chain &queries = all.front(), &keys = all[1];
+    p.rows = queries.count * queries.tokens;
+    p.slots = quotient(p.rows, keys.count);
+    p.positions = by.positions;
+    p.alignment = alignment_of(view, by, all);
+    return p;
+}
+
 /// The values as a plan reports them: by the first one.
 inline match match_of_heads(const graph_view& view, std::vector<head_chain>&& some) {
     match m;
@@ -188,6 +211,18 @@ inline match match_of_heads(const graph_view& view, std::vector<head_chain>&& so
     m.f32_needed = first.written;
     m.values = std::move(some);
     return m;
+}
+
+inline attention_args attention_arguments(const graph_view& view, const attention& by,
+                                          addresses& at) {
+    attention_args a;
+    a.mask = reinterpret_cast<const std::uint16_t*>(at.of(by.mask));
+    if (by.mask != no_tensor) a.mask_nb = view.at(by.mask).nb[1];
+    a.sinks = at.floats(by.sinks);
+    a.positions = static_cast<std::int32_t>(by.positions);
+    a.first_row = static_cast<std::int32_t>(by.first_row);
+    a.scale = by.scale;
+    return a;
 }
 
 inline heads_args head_arguments(const graph_view& view, const std::vector<head_chain>& all,
@@ -229,6 +264,18 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
         m.cache_type = t.type;
         m.ids_of_64_bits = view.at(t.src[1]).type == format::i64;
     }
+    return a;
+}
+
+/// Queries, keys and values, and what becomes of them.
+inline heads_args head_arguments(const graph_view& view, const std::vector<head_chain>& all,
+                                 const attention& by, addresses& at) {
+    heads_args a = head_arguments(view, all, convolution{}, at);
+    a.attended = attention_arguments(view, by, at);
+    const tensor& t = view.node(by.node);
+    head_member& queries = a.member[0];
+    queries.f32 = at.floats(view.nodes[by.node]);
+    queries.f32_nb1 = t.nb[1], queries.f32_nb2 = t.nb[2];
     return a;
 }
 
@@ -301,7 +348,7 @@ inline heads_args scan_arguments(const graph_view& view, const state_scan& s, ad
 inline heads_args turned_arguments(const graph_view& view, std::vector<head_chain> by_matrix,
                                    addresses& at) {
     for (head_chain& h : by_matrix) h.x = no_tensor, h.at = {}, h.written = false;
-    return head_arguments(view, by_matrix, {}, at);
+    return head_arguments(view, by_matrix, convolution{}, at);
 }
 
 /// Lets a step cover the nodes of a convolution. The block that reads channels of states is the one
@@ -378,6 +425,19 @@ inline void cover_heads(const graph_index& g, const std::vector<head_chain>& all
         const std::int32_t beside = front ? all[i + 1].heads_by() : -1;
         cover_head(g, all[i], by.found() ? by.made_by() : -1, trial, beside);
     }
+    std::sort(trial.nodes.begin(), trial.nodes.end(),
+              [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
+}
+
+/// Lets a step cover attention, where it is, with the nodes of its heads. Its blocks read only what
+/// they have stored themselves of what the step stores. All rows that they read lie in the caches
+/// that the step writes: who meets these reads meets the write, too.
+inline void cover_attention(const graph_index& g, const attention& by,
+                            const std::vector<head_chain>& all, trial_step& trial) {
+    constexpr unsigned queries = 1u << 0, caches = 1u << 1 | 1u << 2;
+    for (const head_chain& h : all) cover_head(g, h, -1, trial);
+    trial.nodes.push_back({by.node, false, queries | caches});
+    trial.from = std::max(trial.from, by.node);
     std::sort(trial.nodes.begin(), trial.nodes.end(),
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
 }

@@ -74,6 +74,7 @@ struct premises : detail::owned {
     options asked;
     std::vector<family> families;
     std::int32_t heads = -1;           ///< chain of launches of heads, or -1
+    std::int32_t attention = -1;       ///< chain of launches of heads that attend, or -1
     std::int32_t convolution = -1;     ///< chain of launches of heads that are convolved, or -1
     std::int32_t delta_rule = -1;      ///< chain of launches of heads that are recalled, or -1
     std::int32_t scan = -1;            ///< chain of launches of heads that are scanned, or -1
@@ -93,6 +94,7 @@ struct premises : detail::owned {
                 (convolves(stages) ? convolution
                  : recalls(stages) ? delta_rule
                  : scans(stages)   ? scan
+                 : attends(stages) ? attention
                                    : heads) = c;
             if (chain::turns_heads(t.chains[c])) turned = c;
             if (routes(stages))

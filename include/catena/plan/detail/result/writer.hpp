@@ -233,6 +233,8 @@ class plan_writer {
             next(out_.head_launches) = delta_arguments(view_, m.recalled, address);
         else if (m.scanned.found())
             next(out_.head_launches) = scan_arguments(view_, m.scanned, address);
+        else if (m.attended.found())
+            next(out_.head_launches) = head_arguments(view_, m.values, m.attended, address);
         else if (has_heads(s.what.row().needs.stages))
             next(out_.head_launches) = head_arguments(view_, m.values, m.convolved, address);
         else if (routes(s.what.row().needs.stages))

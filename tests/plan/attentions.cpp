@@ -1,0 +1,233 @@
+// Attention of few tokens: when it is one launch with its heads, when it is not, and why.
+#include "attention_case.hpp"
+#include "faults.hpp"
+
+#include "catena/match/ggml_cuda.hpp"
+#include "catena/plan/optimize.hpp"
+
+#include <algorithm>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// Nothing is planned at the attention of a case that was changed; why?
+template <class F>
+reason left(attention_case c, F change) {
+    change(c);
+    const plan p = c.planned();
+    CHECK(c.step(p) < 0);
+    return left_why(p, c.g.position(c.attention));
+}
+template <class F>
+reason left(F change) {
+    return left(attention_case{}, change);
+}
+
+bool covers(attention_case& c, const plan& p, std::initializer_list<id> of) {
+    return c.step(p) >= 0 && std::all_of(of.begin(), of.end(), [&](id t) {
+               return p.at(c.g.position(t)).step == c.step(p);
+           });
+}
+
+using self = attention_case;
+
+}  // namespace
+
+TEST_CASE("queries, keys and values are one launch with their attention", "[plan][attention]") {
+    for (const std::int64_t tokens : {1, 4, 8}) {
+        CAPTURE(tokens);
+        attention_case c({.tokens = tokens,
+                          .heads = tokens == 8 ? 4 : 8,
+                          .first_row = 64,
+                          .sinks = true,
+                          .scale = 0.5f});
+        const plan p = c.planned();
+        REQUIRE(covers(c, p, {c.turned_q, c.turned_k, c.key_set, c.value_set, c.attention}));
+        CHECK(p.steps()[static_cast<std::size_t>(c.step(p))].launch_at ==
+              c.g.position(c.attention));
+        const heads_args a = c.args(p);
+        REQUIRE(a.members == 3);
+        CHECK(a.tokens == tokens);
+        CHECK(a.positions == c.g[c.places].data);
+        CHECK(a.attended.positions == 256);
+        CHECK(a.attended.first_row == 64);
+        CHECK(a.attended.mask == c.g[c.mask].data);
+        CHECK(a.attended.mask_nb == c.g[c.mask].nb[1]);
+        CHECK(a.attended.sinks == c.g[c.sinks].data);
+        CHECK(a.attended.scale == 0.125f);
+        const head_member &queries = a.member[0], &keys = a.member[1], &values = a.member[2];
+        CHECK(queries.x == c.g[c.q].data);
+        CHECK(queries.f32 == c.g[c.attention].data);
+        CHECK(queries.f32_nb1 == c.g[c.attention].nb[1]);
+        CHECK(queries.f32_nb2 == c.g[c.attention].nb[2]);
+        CHECK(queries.scale == 0.5f);
+        CHECK(queries.cache == nullptr);
+        for (const head_member* m : {&queries, &keys}) CHECK((m->normed && m->turned));
+        CHECK_FALSE((values.normed || values.turned));
+        CHECK(keys.cache == c.g[c.keys].data);
+        CHECK(values.cache == c.g[c.values].data);
+        CHECK(keys.cache_ids == c.g[c.key_rows].data);
+        CHECK(values.cache_ids == c.g[c.value_rows].data);
+        for (const head_member* m : {&keys, &values}) {
+            CHECK((m->k == 128 && m->heads == 2 && m->cache_rows == 512));
+            CHECK(m->f32 == nullptr);
+        }
+    }
+}
+
+TEST_CASE("attention goes without norms, masks and sinks", "[plan][attention]") {
+    attention_case c({.norms = false, .mask = false});
+    const plan p = c.planned();
+    REQUIRE(covers(c, p, {c.turned_q, c.value_set, c.attention}));
+    const heads_args a = c.args(p);
+    CHECK(a.attended.mask == nullptr);
+    CHECK(a.attended.sinks == nullptr);
+    CHECK_FALSE(a.member[0].normed);
+}
+
+TEST_CASE("values are cut into heads as long as those of the cache", "[plan][attention]") {
+    for (const std::int64_t k : {64, 192, 256}) {
+        attention_case c({.k = k});
+        const plan p = c.planned();
+        REQUIRE(covers(c, p, {c.value_set, c.attention}));
+        const head_member& values = c.args(p).member[2];
+        CHECK((values.k == k && values.heads == 2 && values.x_nb1 == 4 * k));
+        CHECK(c.args(p).rows == (8 + 2 + 2));
+    }
+}
+
+TEST_CASE("attention that no row computes stays with the engine", "[plan][attention]") {
+    CHECK(left(attention_case({.tokens = 9}), [](self&) {}) == reason::attention_tokens);
+    const auto number = [](int word, float n) {
+        return left([=](self& c) { std::memcpy(c.g[c.attention].params + word, &n, sizeof n); });
+    };
+    CHECK(number(0, std::numeric_limits<float>::infinity()) == reason::attention_shape);
+    CHECK(number(1, 8) == reason::attention_shape);   // biases by distance
+    CHECK(number(2, 50) == reason::attention_shape);  // a soft cap
+    const reason shape = reason::attention_shape;
+    CHECK(left([](self& c) { c.g[c.mask].type = format::f32; }) == shape);
+    CHECK(left([](self& c) { c.g[c.mask].ne[0] = 128; }) == shape);
+    CHECK(left([](self& c) { c.g[c.mask].ne[2] = 2; }) == shape);
+    CHECK(left(attention_case({.sinks = true}), [](self& c) { c.g[c.sinks].ne[0] = 4; }) == shape);
+    for (const id self::*heads : {&self::read_keys, &self::read_values}) {
+        CHECK(left([=](self& c) { c.g[c.*heads].type = format::bf16; }) == shape);
+        CHECK(left([=](self& c) { c.g[c.*heads].ne[1] = 128; }) == shape);
+    }
+    CHECK(left(attention_case({.heads = 6, .key_heads = 4}), [](self&) {}) == shape);
+    CHECK(left(attention_case({.k = 36, .key_heads = 8}), [](self&) {}) == reason::no_row);
+    CHECK(left(attention_case({.tokens = 8, .heads = 16}), [](self&) {}) == reason::no_row);
+}
+
+TEST_CASE("others may not read heads on their way to attention", "[plan][attention]") {
+    const reason heads = reason::attention_heads;
+    for (const id self::*of : {&self::turned_q, &self::turned_k}) {
+        CHECK(left([=](self& c) { c.g.other({c.*of}); }) == heads);
+        CHECK(left([=](self& c) { c.g[c.*of].flags |= flag_output; }) == heads);
+    }
+    CHECK(left(attention_case({.turns = false}), [](self&) {}) == heads);
+    CHECK(left(attention_case({.tokens = 2, .heads = 2}),
+               [](self& c) { std::swap(c.g[c.queries].nb[1], c.g[c.queries].nb[2]); }) == heads);
+}
+
+TEST_CASE("keys and values are rows of their caches, from one row on", "[plan][attention]") {
+    const reason cache = reason::attention_cache;
+    for (const id self::*heads : {&self::read_keys, &self::read_values}) {
+        CHECK(left([=](self& c) { c.g[c.*heads].nb[1] *= 2; }) == cache);
+        CHECK(left([=](self& c) { c.g[c.*heads].nb[2] *= 2; }) == cache);
+    }
+    CHECK(left([](self& c) {
+              tensor& values = c.g[c.read_values];
+              const std::int64_t row = values.nb[1];
+              std::memcpy(values.params, &row, sizeof row);
+              values.offset += static_cast<std::uint64_t>(row);
+              values.data = static_cast<std::byte*>(values.data) + row;
+          }) == cache);
+}
+
+TEST_CASE("stores name the cache that attention reads", "[plan][attention]") {
+    CHECK(left([](self& c) { c.g[c.key_set].src[2] = no_tensor; }) == reason::attention_cache);
+}
+
+TEST_CASE("nobody else writes or reads a cache between its stores and attention",
+          "[plan][attention]") {
+    const auto between = [](auto add) {
+        attention_case c;
+        add(c);
+        const id extra = c.g.nodes.back();
+        c.g.nodes.pop_back();
+        c.g.nodes.insert(c.g.nodes.begin() + c.g.position(c.attention), extra);
+        return left_why(c.planned(), c.g.position(c.attention));
+    };
+    CHECK(between([](self& c) { c.g.other({c.q}); }) == reason::none);
+    CHECK(between([](self& c) { c.g.other({c.keys}); }) == reason::overlap);
+    CHECK(between([](self& c) { c.g.other({c.read_values}); }) == reason::overlap);
+}
+
+TEST_CASE("attention is no launch where its result lies over what another block reads",
+          "[plan][attention]") {
+    for (const id self::*of : {&self::q, &self::k, &self::v})
+        CHECK(left([=](self& c) {
+                  for (const id t : {c.attention, c.g[c.reader].src[0]}) c.g.share(t, c.*of);
+              }) == reason::overlap);
+}
+
+TEST_CASE("heads are one launch where their attention is none", "[plan][attention]") {
+    attention_case c;
+    const float cap = 50;
+    std::memcpy(c.g[c.attention].params + 2, &cap, sizeof cap);
+    const plan p = c.planned();
+    const std::int32_t heads = p.at(c.g.position(c.turned_q)).step;
+    CHECK(heads >= 0);
+    for (const id t : {c.turned_k, c.key_set, c.value_set})
+        CHECK(p.at(c.g.position(t)).step == heads);
+}
+
+TEST_CASE("attention that should take longer than the engine's is the engine's",
+          "[plan][attention]") {
+    for (const std::int64_t tokens : {1, 2}) {
+        const attention_shape is{.tokens = tokens,
+                                 .heads = 16,
+                                 .positions = tokens == 1 ? 2048 : 1024,
+                                 .cache_rows = 2048};
+        CHECK(left(attention_case(is), [](self&) {}) == reason::attention_slower);
+        attention_case c(is);
+        engine_model unknown = ggml_cuda;
+        (tokens == 1 ? unknown.attention_us : unknown.attention_of_few_us) = 0;
+        graph_view view = c.g.view();
+        view.engine = &unknown;
+        const plan p = planner{shipped_table()}.plan(view);
+        CHECK(p.at(c.g.position(c.attention)).step >= 0);
+    }
+}
+
+TEST_CASE("optimize keeps what matrices made for attention until it is done, of a prompt, too",
+          "[plan][attention]") {
+    for (const std::int64_t tokens : {1, 512}) {
+        attention_case c({.tokens = tokens});
+        c.g.deallocate();
+        const ordering found = optimize(c.g.view());
+        REQUIRE(found.state.ok());
+        for (const id t : {c.q, c.k, c.v}) {
+            CAPTURE(tokens, t);
+            CHECK(kept_until(c.g, found, t) >= c.g.position(c.attention));
+        }
+    }
+}
+
+TEST_CASE("attention whose bits must not depend on the number of tokens is the engine's",
+          "[plan][attention]") {
+    attention_case c;
+    options asked;
+    asked.pick.same_bits = true;
+    const plan p = c.planned(asked);
+    CHECK(left_why(p, c.g.position(c.attention)) == reason::attention_same_bits);
+}
+
+TEST_CASE("a chain that is switched off leaves attention to the engine", "[plan][attention]") {
+    attention_case c;
+    options asked;
+    asked.chains_off = "attended_heads";
+    CHECK(c.step(c.planned(asked)) < 0);
+}
