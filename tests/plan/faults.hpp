@@ -121,6 +121,8 @@ std::vector<fault> faults_of_delta_rules();
 std::vector<fault> faults_of_moved_operands();
 /// Those of launches that scan. They are not among them, because no given graph has such a launch.
 std::vector<fault> faults_of_scans();
+/// Those of launches that attend. They are not among them, because no given graph has all of them.
+std::vector<fault> faults_of_attention();
 /// Those of routing, which are among them too.
 std::vector<fault> faults_of_routing();
 /// Those of launches that their kernels cannot do.

@@ -155,6 +155,15 @@ std::string at_node(int i, const std::string& what) {
     return "node " + std::to_string(i) + ": " + what;
 }
 
+/// Does attention read a cache in which its step has stored keys or values?
+bool reads_what_it_stores(const graph_view& view, const step& s,
+                          const array_view<std::int32_t>& covered, const tensor& cache) {
+    return attends(stages_of(s.what)) &&
+           std::any_of(covered.begin(), covered.end(), [&](std::int32_t n) {
+               return view.node(n).kind == op::set_rows && overlap(view.node(n), cache);
+           });
+}
+
 /// The sources of a covered node that its step does not read from the graph's memory: results of
 /// the step itself, and a matmul's activation that is not f32.
 std::uint32_t internal_sources(const graph_view& view, const step& s,
@@ -168,6 +177,9 @@ std::uint32_t internal_sources(const graph_view& view, const step& s,
             source = named_by(view.at(source));
         for (const std::int32_t other : covered)
             if (source != no_tensor && source == view.nodes[other]) bits |= 1u << slot;
+        if (t.kind == op::flash_attn_ext && source != no_tensor &&
+            reads_what_it_stores(view, s, covered, view.at(t.src[slot])))
+            bits |= 1u << slot;
     }
     return bits;
 }

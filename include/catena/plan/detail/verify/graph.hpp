@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/match/own_ops.hpp"
+#include "catena/plan/detail/verify/attention_values.hpp"
 #include "catena/plan/detail/verify/convolution_values.hpp"
 #include "catena/plan/detail/verify/delta_values.hpp"
 #include "catena/plan/detail/verify/memory.hpp"
@@ -215,9 +216,8 @@ class engine_order {
     value value_of(std::int32_t i) {
         const tensor& t = view_.node(i);
         if (t.src[0] == no_tensor) return opaque(i);
-        const auto routed = [&] {
-            return routing_value(view_, t, opaque(i), [&](int slot) { return source(i, slot); });
-        };
+        const auto from = [&](int slot) { return source(i, slot); };
+        const auto routed = [&] { return routing_value(view_, t, opaque(i), from); };
         const auto own_or_routed = [&] {
             const value v = own(i, t);
             return v == opaque(i) ? routed() : v;
@@ -263,14 +263,14 @@ class engine_order {
                            : opaque(i);
             case op::concat:
             case op::ssm_conv:
-                return convolution_value(view_, t, opaque(i),
-                                         [&](int slot) { return source(i, slot); });
+                return convolution_value(view_, t, opaque(i), from);
             case op::gated_delta_net:
-                return recalled_value(view_, t, opaque(i),
-                                      [&](int slot) { return source(i, slot); });
+                return recalled_value(view_, t, opaque(i), from);
             case op::ssm_scan:
-                return scanned_value(view_, t, opaque(i),
-                                     [&](int slot) { return source(i, slot); });
+                return scanned_value(view_, t, opaque(i), from);
+            case op::flash_attn_ext:
+                return attended_value(view_, t, opaque(i),
+                                      [&](const region& r) { return read(left, writes, r); });
             case op::glu:
                 return glu(i, t);
             case op::add_id:

@@ -91,6 +91,60 @@ inline void limit_scan(launch_rules& rules, const row& r, const heads_args& a) {
                "is nothing that its row does", 0, "a norm, a turn, a scale or a cache");
 }
 
+/// Keys or values that are attended to: in a cache of f16, whose rows have the heads of all tokens
+/// without gaps.
+inline void limit_attended_cache(launch_rules& rules, const heads_args& a, const head_member& m) {
+    const head_member& queries = a.member[0];
+    const attention_args& by = a.attended;
+    rules.must(m.k == queries.k && m.heads == a.member[1].heads, "are not of its sizes", m.k,
+               "keys or values");
+    rules.must(m.cache != nullptr && m.cache_type == format::f16 && m.f32 == nullptr,
+               "are not stored as f16, and nowhere else", static_cast<int>(m.cache_type),
+               "keys or values");
+    rules.must(m.cache_nb >= std::int64_t{2} * m.k * m.heads, "lie over each other", m.cache_nb,
+               "rows of a cache");
+    rules.must(by.first_row >= 0 && std::int64_t{by.first_row} + by.positions <= m.cache_rows,
+               "are not all in the cache", by.first_row, "positions");
+}
+
+/// Queries of a head of keys, for which a block has shared memory, with their scores of its own
+/// positions.
+inline void limit_queries(launch_rules& rules, const row_policy& p, const heads_args& a) {
+    const std::int64_t key_heads = a.member[1].heads, heads = a.member[0].heads;
+    rules.must(key_heads > 0 && heads % key_heads == 0, "have not equally many queries", key_heads,
+               "heads of keys");
+    if (rules.broken) return;
+    const std::int64_t queries = quotient(heads, key_heads) * a.tokens;
+    rules.must(queries > 0, "are not there", queries, "queries of a head of keys");
+    rules.at_most(queries, most_queries, "queries of a head of keys");
+    const auto blocks = static_cast<int>(rules.cluster());
+    const std::int64_t share = share_of_positions(a.attended.positions, blocks);
+    rules.at_most(queries * share, most_scores, "scores of a block");
+    if (rules.broken) return;
+    rules.room(attention_room::of(head_values(p), rows_of_block(p), static_cast<int>(queries),
+                                  a.attended.positions, blocks)
+                   .bytes());
+}
+
+/// Attention of queries to keys and values, by a row that attends; or none.
+inline void limit_attention(launch_rules& rules, const row& r, const heads_args& a) {
+    const attention_args& by = a.attended;
+    const bool attends_here = by.positions > 0;
+    rules.must(attends_here == attends(r.computes.row().stages), "are nothing that its row does",
+               by.positions, "positions");
+    if (!attends_here || rules.broken) return;
+    rules.must(a.members == 3, "are not queries, keys and values", a.members, "its values");
+    if (rules.broken) return;
+    const head_member& m = a.member[0];
+    rules.must(m.f32 != nullptr && m.cache == nullptr, "is not written as f32, and nowhere else", 0,
+               "what is attended to");
+    for (std::int32_t i = 0; i < a.members; ++i)
+        rules.must(!a.member[i].token_norm, "is nothing that its row does", i, "a norm of tokens");
+    rules.multiple(m.k, attended_by_lane, "elements of a head");
+    for (const int i : {1, 2}) limit_attended_cache(rules, a, a.member[i]);
+    limit_queries(rules, r.policy.row(), a);
+}
+
 /// Are the numbers of a turn those of pairs in a head of k elements?
 inline bool turns_pairs(const rotation& t, std::int64_t k) {
     return t.dims > 0 && t.dims % 2 == 0 && t.first >= 0 && t.first % 2 == 0 &&
@@ -122,13 +176,14 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
     const row_policy& p = r.policy.row();
     const row_computation& c = r.computes.row();
     launch_rules rules(s);
-    rules.block(p.threads, 1, row_shared_bytes(c, p), 1);
+    rules.block(p.threads, 1, row_shared_bytes(c, p), p.cluster);
     rules.must(a.members >= 1 && a.members <= max_head_members, "are none or too many", a.members,
                "values with heads");
     if (rules.broken) return rules.broken;
     limit_convolution(rules, r, a);
     limit_delta_rule(rules, r, a);
     limit_scan(rules, r, a);
+    limit_attention(rules, r, a);
     if (rules.broken) return rules.broken;
     std::int64_t rows = 0;
     for (std::int32_t i = 0; i < a.members; ++i) {
@@ -158,8 +213,9 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
     }
     rules.must(rows == a.rows, "are not those of all values", a.rows, "its heads");
     const std::int64_t in_block = rows_of_block(p, sequences_of(a));
-    rules.must(std::int64_t{s.config.blocks} == (rows + in_block - 1) / in_block,
-               "do not have all heads", s.config.blocks, "its blocks");
+    const std::int64_t blocks = a.attended.positions > 0 ? a.member[1].heads * rules.cluster()
+                                                         : (rows + in_block - 1) / in_block;
+    rules.must(s.config.blocks == blocks, "do not have all heads", s.config.blocks, "its blocks");
     return rules.broken;
 }
 

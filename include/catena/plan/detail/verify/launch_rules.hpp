@@ -38,10 +38,14 @@ class launch_rules {
         must(config_.threads % threads == 0 && config_.threads / threads >= 1 &&
                  config_.threads / threads <= static_cast<std::uint32_t>(widest),
              "are not those of its kernel", config_.threads, "its threads");
-        must(config_.shared_bytes >= shared, "is too little for its kernel", config_.shared_bytes,
-             "its shared memory");
+        room(shared);
         must(config_.cluster >= 1 && (config_.cluster == 1 || config_.cluster <= unsigned(most)),
              "has more blocks than its kernel shares work among", config_.cluster, "its cluster");
+    }
+    /// Dynamic shared memory of a block, in bytes.
+    void room(std::int64_t shared) {
+        must(config_.shared_bytes >= shared, "is too little for its kernel", config_.shared_bytes,
+             "its shared memory");
     }
     std::int64_t cluster() const { return config_.cluster; }
     std::int64_t width(int threads) const { return config_.threads / unsigned(threads); }

@@ -2,15 +2,15 @@
 // kernel/row.hpp says what a launch does with them.
 #pragma once
 
-#include "catena/plan/detail/verify/scan_launch.hpp"
+#include "catena/plan/detail/verify/attention_launch.hpp"
 
 #include <cstdint>
 
 namespace CATENA_NAMESPACE::proof {
 
-class row_launch : public scan_launch {
+class row_launch : public attention_launch {
   public:
-    using scan_launch::scan_launch;
+    using attention_launch::attention_launch;
 
     void run(const step& s, const row& r, const row_args& a, std::int32_t stream) {
         begin(stream, beyond(s, r, a));
@@ -22,6 +22,7 @@ class row_launch : public scan_launch {
         if (a.convolved.channels > 0 && !wrong) return convolve(r, a);
         if (a.recalled.key_heads > 0 && !wrong) return recall(r, a);
         if (a.scanned.size > 0 && !wrong) return scan(r, a);
+        if (a.attended.positions > 0 && !wrong) return attend(r, a);
         for (std::int32_t i = 0; i < a.members && !wrong; ++i) {
             const bool two = i + 1 < a.members && end_to_end(a.member[i], a.member[i + 1]);
             if (two)
@@ -69,35 +70,6 @@ class row_launch : public scan_launch {
         if (m.cache == nullptr) return;
         aligned_cache(behind, vector ? 4 : 1);
         store_heads(a, m, k, v, vector ? 4 : 1);
-    }
-
-    /// The heads of a value, before they are written.
-    value made_heads(const row& r, const heads_args& a, const head_member& m) {
-        const bool vector = r.policy.row().vector;
-        const rows_of n{m.k, m.heads, a.tokens, 1};
-        const std::int64_t values = n.k * n.all();
-        value v =
-            read_at(lies(n, m.x, {m.x_nb1, m.x_nb2, 0}, vector, "heads"), "heads", !m.token_norm);
-        const std::int64_t row = m.token_norm ? n.k * n.n1 : n.k;
-        if (m.normed) v = normed(term::rms_norm, v, m.eps, row);
-        if (m.normed && m.weight != nullptr) {
-            early.push_back({rows_at(m.weight, row, 1, 0), "the weight of heads", false});
-            v = times(v, of_rows(this->vector(m.weight, row, vector ? 16 : 4, early.back().name),
-                                 row, quotient(values, row)));
-        }
-        if (values == 0) fail("has no elements", 0, "heads");
-        return turned_heads(a, m, v);
-    }
-
-    struct rows_of {
-        std::int64_t k, n1, n2, n3;
-        std::int64_t all() const { return n1 * n2 * n3; }
-    };
-
-    region lies(const rows_of& n, const float* p, const row_strides& at, bool vector,
-                const char* name) {
-        return aligned_rows(p, vector ? 16 : 4, name, n.k, n.n1, at.nb1, n.n2, at.nb2, n.n3,
-                            at.nb3);
     }
 
     value row_operand_at(const rows_of& n, const float* p, const row_strides& at, bool vector,

@@ -44,6 +44,7 @@ enum class term : std::uint64_t {
     convolved,  ///< channels, by their taps
     recalled,   ///< values of heads that a state recalls, and behind them its next state
     scanned,    ///< values of heads that state spaces give, and behind them the next states
+    attended,   ///< what queries attend to
     shape
 };
 
