@@ -10,6 +10,7 @@
 #include "catena_test/graph_builder.hpp"
 
 #include "run/check.hpp"
+#include "tables.hpp"
 
 #include <cstddef>
 #include <cstring>
@@ -65,5 +66,22 @@ struct changed_launch {
         return t;
     }
 };
+
+/// What the only step of a graph is found to be: `nodes` nodes, launched on the host.
+template <class Args>
+catena::tool::step_result run_only_step(const catena::json::graph& g, int nodes,
+                                        const change<Args>& before, const change<Args>& behind) {
+    using namespace catena::tool;
+    const auto on = host_machine(1);
+    const placement where{g, *on};
+    const catena::table t =
+        changed_launch<Args>::table(on->equip(table_for("sm_90")), before, behind);
+    const catena::plan p = catena::planner{t}.plan(where.view());
+    REQUIRE(p.state().ok());
+    REQUIRE(p.steps().size() == 1);
+    CHECK(p.steps()[0].node_count == nodes);
+    checker check{p, where, *on, {}};
+    return check.run(0);
+}
 
 }  // namespace catena_test

@@ -3,10 +3,8 @@
 #include "run/check.hpp"
 
 #include "catena/kernel/args.hpp"
-#include "catena/plan/step.hpp"
 
 #include "run_parts.hpp"
-#include "tables.hpp"
 
 #include <cstdint>
 
@@ -58,17 +56,7 @@ json::graph scanning_layer(const scan_layer& is) {
 /// What the only step of the layer is found to be.
 step_result run_scan(const scan_layer& is, const change<heads_args>& before = {},
                      const change<heads_args>& behind = {}) {
-    const json::graph g = scanning_layer(is);
-    const auto on = host_machine(1);
-    const placement where{g, *on};
-    const table t =
-        changed_launch<heads_args>::table(on->equip(table_for("sm_90")), before, behind);
-    const plan p = planner{t}.plan(where.view());
-    REQUIRE(p.state().ok());
-    REQUIRE(p.steps().size() == 1);
-    CHECK(p.steps()[0].node_count == (is.whole ? 6 : 2));
-    checker check{p, where, *on, {}};
-    return check.run(0);
+    return run_only_step(scanning_layer(is), is.whole ? 6 : 2, before, behind);
 }
 
 }  // namespace

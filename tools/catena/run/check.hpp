@@ -75,6 +75,14 @@ class checker {
     step_result run_convolution(int step, const heads_args& a);
     step_result run_recalled(int step, const heads_args& a);
     step_result run_scanned(int step, const heads_args& a);
+    step_result run_attended(int step, const heads_args& a);
+    /// Gives all values of a step their heads, weights, turn and rows of caches. What a reference
+    /// of each value reads of these.
+    std::vector<chain::inputs> seed_heads(int step, const heads_args& a);
+    /// Gives a constant the numbers of its key, whichever step reads it.
+    void seed_constant(const float* to, std::int64_t count, float mean, float spread) const;
+    template <class Compare>
+    step_result launch_and_compare(int step, const heads_args& a, const Compare& compare);
     step_result run_routes(int step, const route_args& a);
     /// Gives a routing its logits; holds what a launch of it wrote against the reference.
     chain::inputs seed_routing(const route_args& a, std::uint64_t key);

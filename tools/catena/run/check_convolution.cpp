@@ -1,10 +1,7 @@
 // Steps that convolve: every channel runs, and all that is written is compared.
 #include "heads.hpp"
 
-#include "catena/chain/reference.hpp"
-
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -48,12 +45,7 @@ step_result checker::run_convolution(int step, const heads_args& a) {
     write(c.taps, random_bits(asked_.seed, where_.key(c.taps)), c.length * c.channels, 0.5f);
     if (c.bias != nullptr)
         write(c.bias, random_bits(asked_.seed, where_.key(c.bias)), c.channels, 0.1f);
-    std::vector<std::int32_t> ids;  // the last states first: others than those that are replaced
-    for (std::int32_t s = 0; s < c.sequences; ++s)
-        ids.push_back(c.state_ids == nullptr ? s : c.states - 1 - s % c.states);
-    if (c.state_ids != nullptr)
-        on_.write(const_cast<std::int32_t*>(c.state_ids), std::as_bytes(std::span(ids)));
-    for (const std::int32_t id : ids)
+    for (const std::int32_t id : seed_state_ids(on_, c))
         write(c.state + id * c.state_nb / 4, random_bits(key, (1u << 16) + unsigned(id)), kept, 1);
 
     chain::inputs in;
@@ -61,15 +53,13 @@ step_result checker::run_convolution(int step, const heads_args& a) {
     in.taps = rows_of(on_, c.taps, c.length * std::int64_t{c.channels}, 1, 0);
     if (c.bias != nullptr) in[operand::bias] = rows_of(on_, c.bias, c.channels, 1, 0);
     in.gated_by.function = c.function;
-    chain::outputs all;
-    for (std::int32_t s = 0; s < c.sequences; ++s) {
-        in.x = rows_of(on_, c.x + s * tokens * c.x_nb / 4, c.channels, tokens, c.x_nb);
-        in.state = rows_of(on_, c.state + ids[std::size_t(s)] * c.state_nb / 4, kept, 1, 0);
-        const chain::outputs one =
-            reference(chain::lower("convolved", chain::convolve | chain::emit<format::f32>), in);
-        all.sum.insert(all.sum.end(), one.sum.begin(), one.sum.end());
-        all.state.insert(all.state.end(), one.state.begin(), one.state.end());
-    }
+    const chain::outputs all = outputs_of_sequences(
+        chain::lower("convolved", chain::convolve | chain::emit<format::f32>), c.sequences,
+        [&](std::int32_t sequence) {
+            in.x = rows_of(on_, c.x + sequence * tokens * c.x_nb / 4, c.channels, tokens, c.x_nb);
+            in.state = rows_of(on_, c.state + state_of(c, sequence) * c.state_nb / 4, kept, 1, 0);
+            return in;
+        });
 
     step_result result;
     result.fault = launch(step, {});

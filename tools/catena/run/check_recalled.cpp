@@ -1,9 +1,6 @@
 // Steps that recall: all values of all heads are computed, and all that is written is compared.
 #include "heads.hpp"
 
-#include "catena/chain/lower.hpp"
-#include "catena/chain/reference.hpp"
-
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -34,17 +31,9 @@ class recalled_data {
         if (d_.decay_factor == nullptr)
             for (float& one : decay) one = -std::abs(one);
         logarithms.write(on_, decay);
-        std::vector<std::int32_t> ids;
-        for (std::int32_t i = 0; i < d_.sequences; ++i) ids.push_back(id_of(i));
-        if (d_.state_ids != nullptr)
-            on_.write(const_cast<std::int32_t*>(d_.state_ids), std::as_bytes(std::span(ids)));
-        for (const std::int32_t id : ids)
+        for (const std::int32_t id : seed_state_ids(on_, d_))
             write_values(on_, const_cast<float*>(state(id)),
                          drawn((1 << 16) + static_cast<std::uint64_t>(id), state_size(), 0, 0.3f));
-    }
-    /// A constant has the numbers of its key, whichever step reads it.
-    void seed_constant(const float* to, std::uint64_t key, float mean, float spread) const {
-        write_values(on_, const_cast<float*>(to), seeded(key, m_.heads, mean, spread));
     }
 
     /// What the reference reads of a sequence, as it lies in memory.
@@ -60,12 +49,12 @@ class recalled_data {
         in.beta = shares(first, n).read(on_);
         if (d_.logit)
             for (double& one : in.beta) one = 1 / (1 + std::exp(-one));
-        in.state = numbers(state(id_of(sequence)), state_size());
+        in.state = read_numbers(on_, state(state_of(d_, sequence)), state_size());
         in.decay = decays(first, n).read(on_);
         if (d_.decay_factor == nullptr) return in;
-        const std::vector<double> factors = numbers(d_.decay_factor, m_.heads);
+        const std::vector<double> factors = read_numbers(on_, d_.decay_factor, m_.heads);
         std::vector<double> bias(factors.size());
-        if (d_.decay_bias != nullptr) bias = numbers(d_.decay_bias, m_.heads);
+        if (d_.decay_bias != nullptr) bias = read_numbers(on_, d_.decay_bias, m_.heads);
         for (std::size_t i = 0; i < in.decay.size(); ++i) {
             const std::size_t head = i % factors.size();
             in.decay[i] = std::log1p(std::exp(in.decay[i] + bias[head])) * factors[head];
@@ -74,11 +63,7 @@ class recalled_data {
     }
 
     void compare(const chain::outputs& wanted, step_result& to) const {
-        const heads_in_memory made{m_.f32, m_.k, m_.heads, a_.tokens, m_.f32_nb1, m_.f32_nb2};
-        to.comparisons.push_back(compared("f32", made.read(on_), wanted.value));
-        if (d_.next_state != nullptr)
-            to.comparisons.push_back(compared(
-                "states", numbers(d_.next_state, state_size() * d_.sequences), wanted.state));
+        compare_sequences(on_, a_, d_, state_size(), wanted, to);
     }
 
   private:
@@ -87,10 +72,7 @@ class recalled_data {
     const delta_args& d_;
     const head_member& m_;
     const std::uint64_t key_;
-    /// The last states first: others than those that are replaced, if there are enough.
-    std::int32_t id_of(std::int32_t sequence) const {
-        return d_.state_ids == nullptr ? sequence : d_.states - 1 - sequence % d_.states;
-    }
+
     std::int64_t state_size() const { return std::int64_t{m_.k} * m_.k * m_.heads; }
     const float* state(std::int32_t id) const { return d_.state + id * state_size(); }
 
@@ -143,10 +125,6 @@ class recalled_data {
                              float spread) const {
         return seeded(random_bits(key_, which), count, mean, spread);
     }
-    std::vector<double> numbers(const float* from, std::int64_t count) const {
-        const auto all = read_values(on_, from, count);
-        return {all.begin(), all.end()};
-    }
     std::vector<float> of_length_1(std::vector<float> all) const {
         const auto k = static_cast<std::size_t>(m_.k);
         for (std::size_t first = 0; first < all.size(); first += k) {
@@ -164,26 +142,15 @@ class recalled_data {
 step_result checker::run_recalled(int step, const heads_args& a) {
     const recalled_data data(on_, a, random_bits(asked_.seed, static_cast<std::uint64_t>(step)));
     data.seed();
-    const auto key = [&](const float* constant) {
-        return random_bits(asked_.seed, where_.key(constant));
-    };
+    const std::int64_t heads = a.member[0].heads;
     if (const float* const factor = a.recalled.decay_factor; factor != nullptr)
-        data.seed_constant(factor, key(factor), -1, 0.2f);
+        seed_constant(factor, heads, -1, 0.2f);
     if (const float* const bias = a.recalled.decay_bias; bias != nullptr)
-        data.seed_constant(bias, key(bias), 0, 0.5f);
-    chain::outputs wanted;
-    for (std::int32_t i = 0; i < a.recalled.sequences; ++i) {
-        const chain::outputs one = chain::reference(
-            chain::lower("recalled", chain::delta_rule | chain::emit<format::f32>), data.read(i));
-        wanted.value.insert(wanted.value.end(), one.value.begin(), one.value.end());
-        wanted.state.insert(wanted.state.end(), one.state.begin(), one.state.end());
-    }
-    step_result result;
-    result.fault = launch(step, {});
-    if (!result.fault.empty()) return result;
-    result.computed = a.rows;
-    data.compare(wanted, result);
-    return result;
+        seed_constant(bias, heads, 0, 0.5f);
+    const chain::outputs wanted = outputs_of_sequences(
+        chain::lower("recalled", chain::delta_rule | chain::emit<format::f32>),
+        a.recalled.sequences, [&](std::int32_t sequence) { return data.read(sequence); });
+    return launch_and_compare(step, a, [&](step_result& r) { data.compare(wanted, r); });
 }
 
 }  // namespace catena::tool

@@ -81,7 +81,9 @@ chain::inputs checker::seed_turn(int step, const head_group& a) {
         const auto factors = read_values(on_, a.factors, in.rope.dims / 2);
         in.factors.assign(factors.begin(), factors.end());
     }
-    for (std::int32_t i = 0; i < a.members; ++i) seed_cache_rows(on_, a, a.member[i]);
+    for (std::int32_t i = 0; i < a.members; ++i)
+        if (const head_member& m = a.member[i]; m.cache != nullptr)
+            write_cache_rows(on_, m, cache_rows_for(a, m));
     return in;
 }
 

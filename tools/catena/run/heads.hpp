@@ -4,6 +4,8 @@
 #include "check.hpp"
 #include "data.hpp"
 
+#include "catena/chain/lower.hpp"
+#include "catena/chain/reference.hpp"
 #include "catena/kernel/args.hpp"
 
 #include <cstddef>
@@ -66,6 +68,67 @@ struct heads_in_memory {
     }
 };
 
+inline std::vector<double> read_numbers(machine& on, const float* from, std::int64_t count) {
+    const auto all = read_values(on, from, count);
+    return {all.begin(), all.end()};
+}
+
+/// The number of the state that a sequence reads. The last states come first: others than those
+/// that are replaced, if there are enough. Without ids a sequence reads the state of its own
+/// number.
+template <class Args>
+std::int32_t state_of(const Args& a, std::int32_t sequence) {
+    return a.state_ids == nullptr ? sequence : a.states - 1 - sequence % a.states;
+}
+
+/// Writes the numbers of the states that sequences read, and returns them.
+template <class Args>
+std::vector<std::int32_t> seed_state_ids(machine& on, const Args& a) {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < a.sequences; ++i) ids.push_back(state_of(a, i));
+    if (a.state_ids != nullptr)
+        on.write(const_cast<std::int32_t*>(a.state_ids), std::as_bytes(std::span(ids)));
+    return ids;
+}
+
+/// What a chain makes of each sequence, one behind the other. read(i): what it reads of sequence i.
+template <class Read>
+chain::outputs outputs_of_sequences(const lowered_chain& chain, std::int32_t sequences,
+                                    const Read& read) {
+    chain::outputs all;
+    const auto append = [](std::vector<double>& to, const std::vector<double>& one) {
+        to.insert(to.end(), one.begin(), one.end());
+    };
+    for (std::int32_t i = 0; i < sequences; ++i) {
+        const chain::outputs one = chain::reference(chain, read(i));
+        append(all.sum, one.sum), append(all.value, one.value), append(all.state, one.state);
+    }
+    return all;
+}
+
+/// Compares the values of a launch with states, and the next states: `size` numbers of a sequence.
+template <class Args>
+void compare_sequences(machine& on, const heads_args& a, const Args& with_states, std::int64_t size,
+                       const chain::outputs& wanted, step_result& to) {
+    const head_member& m = a.member[0];
+    const heads_in_memory made{m.f32, m.k, m.heads, a.tokens, m.f32_nb1, m.f32_nb2};
+    to.comparisons.push_back(compared("f32", made.read(on), wanted.value));
+    if (with_states.next_state == nullptr) return;
+    const auto next = read_numbers(on, with_states.next_state, size * with_states.sequences);
+    to.comparisons.push_back(compared("states", next, wanted.state));
+}
+
+/// Launches a step. If the launch ends, compare(result) looks at what it wrote.
+template <class Compare>
+step_result checker::launch_and_compare(int step, const heads_args& a, const Compare& compare) {
+    step_result result;
+    result.fault = launch(step, {});
+    if (!result.fault.empty()) return result;
+    result.computed = a.rows;
+    compare(result);
+    return result;
+}
+
 /// A row for each token, and another one for each if there are enough.
 inline std::vector<std::int64_t> cache_rows_for(const head_group& a, const head_member& m) {
     std::vector<std::int64_t> rows;
@@ -80,12 +143,12 @@ void write_numbers(machine& on, const void* to, const std::vector<std::int64_t>&
 }
 
 /// Writes the rows of a value's cache in which its tokens are stored.
-inline void seed_cache_rows(machine& on, const head_group& a, const head_member& m) {
-    if (m.cache == nullptr) return;
+inline void write_cache_rows(machine& on, const head_member& m,
+                             const std::vector<std::int64_t>& rows) {
     if (m.ids_of_64_bits)
-        write_numbers<std::int64_t>(on, m.cache_ids, cache_rows_for(a, m));
+        write_numbers<std::int64_t>(on, m.cache_ids, rows);
     else
-        write_numbers<std::int32_t>(on, m.cache_ids, cache_rows_for(a, m));
+        write_numbers<std::int32_t>(on, m.cache_ids, rows);
 }
 
 }  // namespace catena::tool
