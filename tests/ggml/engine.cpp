@@ -189,6 +189,10 @@ class engine {
                 convolves && std::any_of(covered.begin(), covered.end(), [&](std::int32_t i) {
                     return node(first + i)->op == GGML_OP_GET_ROWS;
                 });
+            if (catena::attends(catena::stages_of(s.what))) {
+                ++out_.attended;
+                out_.attended_nodes += s.node_count;
+            }
             if (catena::recalls(catena::stages_of(s.what))) {
                 ++out_.recalls;
                 out_.recalled_nodes += s.node_count;

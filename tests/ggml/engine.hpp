@@ -40,6 +40,8 @@ struct outcome {
     int row_steps = 0;  ///< steps of the row skeleton
     int convolutions = 0;    ///< of those: steps that convolve
     int states_picked = 0;   ///< of those: steps that pick the states themselves
+    int attended = 0;        ///< steps that attend
+    int attended_nodes = 0;  ///< nodes that these took over
     int recalls = 0;         ///< steps that recall
     int recalled_nodes = 0;  ///< nodes that these took over
     int scans = 0;           ///< steps that scan
@@ -67,11 +69,12 @@ struct verdict {
 /// each node on the very values that `run` had, so that each is judged alone. What the engine
 /// computed must be equal bit by bit, since a step that overwrites what a later node reads shows
 /// there; what a row step makes must come to an NMSE of 1e-7, what a step of matmuls makes, with
-/// all that it does to their results, to 5e-4, as in ggml's own tests. Of a GELU of a step the
-/// truth is the formula in double. Of a GATED_DELTA_NET or an SSM_SCAN of a step the values are
-/// judged: the states behind them are what a CPY leaves. A result that was never written cannot be
-/// put in the reference's place: the errors of its matmuls, whose NMSEs add up, are allowed to
-/// whoever read it. What lasts beyond the graph must be equal at the end.
+/// all that it does to their results, to 5e-4, as in ggml's own tests. Of a GELU and of a
+/// FLASH_ATTN_EXT of a step the truth is the formula in double; what ggml makes of the latter has
+/// the errors of f16. Of a GATED_DELTA_NET or an SSM_SCAN of a step the values are judged: the
+/// states behind them are what a CPY leaves. A result that was never written cannot be put in the
+/// reference's place: the errors of its matmuls, whose NMSEs add up, are allowed to whoever read
+/// it. What lasts beyond the graph must be equal at the end.
 verdict judge(built& reference, const outcome& seen);
 
 /// Normalized mean squared error of f32 values.

@@ -1,6 +1,7 @@
 // What an engine produced against ggml's CPU backend.
 #include "cpu.hpp"
 #include "engine.hpp"
+#include "exact.hpp"
 
 #include <ggml-alloc.h>
 
@@ -48,39 +49,6 @@ std::string scientific(double x) {
     return text;
 }
 
-bool is_gelu(const ggml_tensor* t) {
-    return (t->op == GGML_OP_UNARY && ggml_get_unary_op(t) == GGML_UNARY_OP_GELU) ||
-           (t->op == GGML_OP_GLU && ggml_get_glu_op(t) == GGML_GLU_OP_GEGLU);
-}
-
-/// What a node with a GELU makes of its sources. ggml-cpu looks GELU up in a table of f16 numbers,
-/// which is no yardstick for f32.
-std::vector<std::byte> exact_gelu(const ggml_tensor* t) {
-    const bool halves = t->op == GGML_OP_GLU && t->src[1] == nullptr;
-    std::vector<float> out;
-    const auto at = [](const ggml_tensor* of, std::int64_t row, std::int64_t i) {
-        const std::int64_t last = of->ne[1], middle = of->ne[2];
-        const auto offset = static_cast<std::size_t>(row % last) * of->nb[1] +
-                            static_cast<std::size_t>(row / last % middle) * of->nb[2] +
-                            static_cast<std::size_t>(row / last / middle) * of->nb[3];
-        return double{
-            reinterpret_cast<const float*>(static_cast<const char*>(of->data) + offset)[i]};
-    };
-    for (std::int64_t row = 0; row < ggml_nrows(t); ++row)
-        for (std::int64_t i = 0; i < t->ne[0]; ++i) {
-            const double x = at(t->src[0], row, i);
-            const double y =
-                0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-            const double times = t->op != GGML_OP_GLU ? 1
-                                 : halves             ? at(t->src[0], row, i + t->ne[0])
-                                                      : at(t->src[1], row, i);
-            out.push_back(static_cast<float>(y * times));
-        }
-    std::vector<std::byte> bytes(out.size() * sizeof(float));
-    std::memcpy(bytes.data(), out.data(), bytes.size());
-    return bytes;
-}
-
 /// What an ARGSORT sorts, in the order of its result: ggml-cpu leaves the order of equal numbers
 /// open. Empty if a number comes up twice.
 std::vector<std::byte> sorted_numbers(const ggml_tensor* t, const std::vector<std::byte>& order) {
@@ -109,6 +77,9 @@ std::size_t bytes_of_step(const ggml_tensor* t) {
     return like == t ? ggml_nbytes(t)
                      : sizeof(float) * static_cast<std::size_t>(ggml_nelements(like));
 }
+
+/// How far attention of a step may be from ggml's, which adds up values in f16.
+constexpr double allowed_of_attention = 1e-5;
 
 /// How far a row step's result may be from ggml's: of a cache, by values that round the other way.
 double allowed_of(ggml_type type) {
@@ -152,8 +123,11 @@ verdict judge(built& reference, const outcome& seen) {
             if (!by_step && out.wrong.empty()) out.wrong = what + ": nobody computed it";
             continue;
         }
-        std::vector<std::byte> expected =
-            by_step && is_gelu(node) ? exact_gelu(node) : bytes_of(node);
+        std::vector<std::byte> expected = bytes_of(node);
+        if (by_step && node->op == GGML_OP_FLASH_ATTN_EXT && out.wrong.empty() &&
+            !(nmse(expected, found) <= allowed_of_attention))
+            out.wrong = what + " of a step: NMSE " + scientific(nmse(expected, found));
+        if (by_step && rounds_to_f16(node)) expected = exact(node);
         if (by_step) {
             found.resize(bytes_of_step(node));
             expected.resize(found.size());

@@ -215,4 +215,30 @@ void attention_with_sinks(network& n) {
     n.logits(x);
 }
 
+void attention_in_one_op(network& n) {
+    n.flash = true;
+    ggml_tensor* x = n.embeddings();
+    for (int i = 0; i < 2; ++i) {
+        const std::string layer = layer_name(i);
+        ggml_tensor* normed = n.rms_norm(x, layer + "attn_norm");
+        const auto split = [&](const std::string& name, int count) {
+            return ggml_reshape_3d(n.c(), n.matmul(layer + name, normed, count * head_size),
+                                   head_size, count, n.token_count());
+        };
+        const auto turned = [&](const std::string& name, int count) {
+            ggml_tensor* all = split(name, count);
+            if (i == 0) all = n.rms_norm(all, layer + name + "_norm");
+            return n.rope(all, head_size, GGML_ROPE_TYPE_NEOX);
+        };
+        n.sinks = i == 1;
+        ggml_tensor* q = turned("q", heads);
+        ggml_tensor* k = turned("k", kv_heads);
+        ggml_tensor* y = n.attend_cached(layer, q, k, split("v", kv_heads), 0.125f);
+        x = ggml_add(n.c(), n.matmul(layer + "o", y, hidden), x);
+        normed = n.rms_norm(x, layer + "ffn_norm");
+        x = ggml_add(n.c(), n.swiglu(layer, normed), x);
+    }
+    n.logits(x);
+}
+
 }  // namespace catena_test

@@ -27,6 +27,7 @@ constexpr subject subjects[] = {
     {"cross-attention", cross_attention},
     {"norms before and behind", sandwich_norms, false},
     {"sinks and biases", attention_with_sinks},
+    {"attention in one op", attention_in_one_op},
     {"experts of the best groups", experts_of_groups, true, true},
     {"experts with biases", experts_with_biases},
     {"gate and up of experts in one matrix", experts_in_one_matrix},
@@ -157,6 +158,24 @@ TEST_CASE("One launch convolves the tokens of all users, whichever states they r
         CAPTURE(tokens);
         CHECK(run_and_judge(w, one_row, tokens, how).convolutions == 6);  // three in each layer
     }
+}
+
+TEST_CASE("One launch takes the heads of few tokens, stores keys and values, and attends",
+          "[ggml][families]") {
+    constexpr subject one_op = {"attention in one op", attention_in_one_op};
+    weight_store w(1, GGML_TYPE_Q4_K);
+    mode how;
+    how.options.verify = how.optimize = true;
+    for (const int tokens : {1, 4, 8}) {
+        CAPTURE(tokens);
+        const outcome seen = run_and_judge(w, one_op, tokens, how);
+        // With one token, the launch of the matrices turns heads that have no norms.
+        const int layers = tokens == 1 ? 1 : 2;
+        CHECK(seen.attended == layers);
+        // Two ROPEs, two SET_ROWS and FLASH_ATTN_EXT; in one of both layers two norms with a MUL.
+        CHECK(seen.attended_nodes == layers * 5 + 4);
+    }
+    CHECK(run_and_judge(w, one_op, 9, how).attended == 0);
 }
 
 TEST_CASE("One launch recalls the heads of all users and replaces their states",

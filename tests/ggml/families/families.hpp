@@ -14,7 +14,8 @@ void latent_attention_apart(network&);  // K and V of each head are made of that
 void gated_attention(network&);         // a gate beside Q multiplies what attention makes
 void cross_attention(network&);         // encoder and decoder, biases of positions
 void sandwich_norms(network&);          // norms before and behind each part
-void attention_with_sinks(network&);    // flash attention, norms of heads, sinks
+void attention_with_sinks(network&);    // biases of matrices, sinks
+void attention_in_one_op(network&);     // FLASH_ATTN_EXT, norms of heads, sinks
 
 // experts.cpp
 void experts_of_groups(network&);      // sigmoids, biases of choice, shared expert

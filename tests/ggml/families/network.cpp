@@ -248,6 +248,7 @@ ggml_tensor* network::attend(ggml_tensor* q, ggml_tensor* k, ggml_tensor* v, ggm
     if (flash) {
         y = ggml_flash_attn_ext(c(), q, k, v, seen, scale, 0, softcap);
         ggml_prec_set_acc(y, GGML_PREC_F32);
+        if (sinks) ggml_flash_attn_ext_add_sinks(y, of().numbers("sinks", {q->ne[2]}, 0, 1));
         if (of_heads != nullptr) {
             y = ggml_permute(c(), ggml_mul_mat(c(), of_heads, ggml_permute(c(), y, 0, 2, 1, 3)), 0,
                              2, 1, 3);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace catena_test::scalar {
@@ -62,6 +63,26 @@ float scan(const scanned_value& v, float* state, float x, const float* b, const 
     const float step = softplus(v.dt), left = std::exp(v.a * step), received = x * step;
     for (int i = 0; i < v.size; ++i) state[i] = state[i] * left + b[i] * received;
     return dot(state, c, v.size);
+}
+
+void attend(const attending_query& q, float* out) {
+    const float nothing = -std::numeric_limits<float>::infinity();
+    std::vector<float> scores;
+    for (std::size_t i = 0; i < q.mask.size(); ++i) {
+        const float* const key = q.keys.data() + i * static_cast<std::size_t>(q.k);
+        const float s = dot(q.query, key, q.k) * q.scale + q.mask[i];
+        scores.push_back(q.mask[i] == nothing ? nothing : s);
+    }
+    scores.insert(scores.end(), q.sink.begin(), q.sink.end());
+    std::fill(out, out + q.k, 0.0f);
+    if (*std::max_element(scores.begin(), scores.end()) == nothing) return;
+    soft_max(scores.data(), static_cast<int>(scores.size()));
+    std::vector<float> line(q.mask.size());  // of an element: its value of each position
+    for (int e = 0; e < q.k; ++e) {
+        for (std::size_t i = 0; i < line.size(); ++i)
+            line[i] = q.values[i * static_cast<std::size_t>(q.k) + static_cast<std::size_t>(e)];
+        out[e] = dot(scores.data(), line.data(), static_cast<int>(line.size()));
+    }
 }
 
 float gated(gate_function f, float g, float x, float alpha, float limit) {

@@ -44,6 +44,19 @@ struct scanned_value {
 /// product with c is the value.
 float scan(const scanned_value& v, float* state, float x, const float* b, const float* c);
 
+/// A query of attention, and what it reads of each position next to that of the position before.
+struct attending_query {
+    int k;
+    float scale;
+    const float* query;
+    std::vector<float> keys, values;  ///< [k, positions]
+    std::vector<float> mask;          ///< [positions]
+    std::vector<float> sink;          ///< one score more, or none
+};
+
+/// What a query attends to. Positions of mask -inf do not count; if nothing counts, it is 0.
+void attend(const attending_query& q, float* out);
+
 /// What a gated value is: f(g) * x, or swiglu_oai's formula.
 float gated(catena::gate_function f, float g, float x, float alpha, float limit);
 

@@ -155,6 +155,7 @@ class planned_run {
             met_.tiled += s.what.kind() == catena::skeleton::matmul &&
                           s.what.product().columns < catena::min_matmul_columns;
             met_.convolved += convolves(stages_of(s.what));
+            met_.attended += attends(stages_of(s.what));
             met_.recalled += recalls(stages_of(s.what));
             if (scans(stages_of(s.what))) {
                 ++met_.scanned;

@@ -34,6 +34,7 @@ struct tally {
     int routed = 0;        ///< launches of experts that find these themselves
     int convolved = 0;     ///< launches that convolve
     int recalled = 0;      ///< launches by the delta rule
+    int attended = 0;      ///< launches that attend
     int scanned = 0;       ///< launches that scan state spaces
     int scan_nodes = 0;    ///< nodes that those do
     int scaled_joins = 0;  ///< with one of a norm and its residual

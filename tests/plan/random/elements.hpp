@@ -1,6 +1,7 @@
 // The elements of a tensor in memory, one by one.
 #pragma once
 
+#include "catena/format/half.hpp"
 #include "catena/match/graph.hpp"
 
 #include <cstddef>
@@ -13,6 +14,12 @@ T* at(const catena::tensor& t, std::int64_t i0, std::int64_t i1 = 0, std::int64_
       std::int64_t i3 = 0) {
     return reinterpret_cast<T*>(static_cast<std::byte*>(t.data) + i0 * t.nb[0] + i1 * t.nb[1] +
                                 i2 * t.nb[2] + i3 * t.nb[3]);
+}
+
+/// The element of f32 or f16 at indices.
+inline float number(const catena::tensor& t, std::int64_t i0, std::int64_t i1, std::int64_t i2) {
+    return t.type == catena::format::f16 ? catena::f32_from_f16(*at<std::uint16_t>(t, i0, i1, i2))
+                                         : *at(t, i0, i1, i2);
 }
 
 /// The element at indices that repeat: broadcasting.

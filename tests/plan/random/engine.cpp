@@ -222,7 +222,11 @@ struct node_run {
                 std::memcpy(&row, at<std::byte>(src(1), i1, i2), sizeof row);
             else
                 row = *at<std::int32_t>(src(1), i1, i2);
-            *at(t, i0, row, i2, i3) = *at(src(0), i0, i1, i2, i3);
+            const float x = *at(src(0), i0, i1, i2, i3);
+            if (t.type == format::f16)
+                *at<std::uint16_t>(t, i0, row, i2, i3) = catena::f16_from_f32(x);
+            else
+                *at(t, i0, row, i2, i3) = x;
         });
     }
 
@@ -324,6 +328,28 @@ struct node_run {
         }
     }
 
+    /// A bias by distance and a soft cap do something of their own.
+    void attend() const {
+        const tensor& keys = src(1);
+        const float scale = parameter(t, 0) + parameter(t, 1) + parameter(t, 2);
+        scalar::attending_query q{static_cast<int>(t.ne[0]), scale, nullptr, {}, {}, {}, {}};
+        for (std::int64_t token = 0; token < t.ne[2]; ++token)
+            for (std::int64_t head = 0; head < t.ne[1]; ++head) {
+                const std::int64_t of_key = head / (t.ne[1] / keys.ne[2]);
+                q.query = at(src(0), 0, token, head);
+                q.keys.clear(), q.values.clear(), q.mask.clear(), q.sink.clear();
+                for (std::int64_t i = 0; i < keys.ne[1]; ++i) {
+                    for (std::int64_t e = 0; e < t.ne[0]; ++e) {
+                        q.keys.push_back(number(keys, e, i, of_key));
+                        q.values.push_back(number(src(2), e, i, of_key));
+                    }
+                    q.mask.push_back(t.src[3] < 0 ? 0 : number(src(3), i, token, 0));
+                }
+                if (t.src[4] != catena::no_tensor) q.sink = {*at(src(4), head)};
+                scalar::attend(q, at(t, 0, head, token));
+            }
+    }
+
     void argsort() const {
         each_row(t, [&](auto i1, auto i2, auto i3) {
             std::vector<float> row;
@@ -407,6 +433,8 @@ struct node_run {
                 return gated_delta_net();
             case op::ssm_scan:
                 return ssm_scan();
+            case op::flash_attn_ext:
+                return attend();
             default:
                 return mix();
         }

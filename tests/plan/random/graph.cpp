@@ -3,8 +3,11 @@
 #include "engine.hpp"
 #include "growth.hpp"
 
+#include "catena/format/half.hpp"
+
 #include <cstring>
 #include <iterator>
+#include <limits>
 
 namespace catena_test {
 
@@ -15,6 +18,12 @@ std::size_t n(id t) { return static_cast<std::size_t>(t); }
 id root_of(const graph_builder& g, id t) {
     const id named = g.tensors[n(t)].view_src;
     return named == catena::no_tensor ? t : named;
+}
+
+/// A number of f16: one of a cache, or one of a mask, by which some positions do not count.
+std::uint16_t half_of(float x, bool of_cache) {
+    const bool hidden = !of_cache && x < -0.25f;
+    return catena::f16_from_f32(hidden ? -std::numeric_limits<float>::infinity() : x);
 }
 
 enum : std::int32_t { state_buffer = 1, arena_buffer = 2, first_weight_buffer = 3 };
@@ -146,10 +155,13 @@ void random_graph::reset() {
                 static_cast<std::int64_t>((x + 1) / 2 * static_cast<float>(below_[i]));
             auto* to = static_cast<std::byte*>(t.data) + e * t.nb[0];
             const auto narrow = static_cast<std::int32_t>(number);
+            const std::uint16_t half = half_of(x, cache_[i]);
             if (t.type == format::i64)
                 std::memcpy(to, &number, 8);
             else if (t.type == format::i32)
                 std::memcpy(to, &narrow, 4);
+            else if (t.type == format::f16)
+                std::memcpy(to, &half, 2);
             else
                 std::memcpy(to, &x, 4);
         }

@@ -92,6 +92,23 @@ class growth {
     id heads_of(id x);
     void keep(id value);
 
+    // attended.cpp: attention of few tokens, with its caches
+    struct turn_of_heads {
+        id positions, factors;
+        int mode, dims;
+    };
+    struct attended_caches {
+        id keys, values;
+        std::int64_t k, heads, positions, first_row;
+    };
+    void attended();
+    turn_of_heads some_turn(int mode);
+    id turned(id heads, const turn_of_heads& by);
+    attended_caches some_caches(std::int64_t k, std::int64_t heads, format type);
+    id heads_for_attention(id x, std::int64_t k, std::int64_t heads, const turn_of_heads* by);
+    void store_heads(id heads, id cache, id rows);
+    id attends_to(id queries, const attended_caches& c, int trap);
+
     // blocks.cpp: blocks of other models
     void parallel();
     void norm_of_product();

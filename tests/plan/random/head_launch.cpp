@@ -1,9 +1,11 @@
 #include "head_launch.hpp"
 
 #include "arithmetic.hpp"
+#include "attention_launch.hpp"
 #include "operands.hpp"
 #include "scan_launch.hpp"
 
+#include "catena/format/codec.hpp"
 #include "catena/kernel/layout.hpp"
 
 #include <algorithm>
@@ -36,19 +38,23 @@ void judge_turn_and_store(const head_group& a, const head_member& m, int owner, 
         ops.read(one("factors", a.factors, 2 * a.turn.dims, owner));
     if (m.cache == nullptr) return;
     ops.read(one("ids", m.cache_ids, std::int64_t{m.ids_of_64_bits ? 8 : 4} * a.tokens, owner));
-    operand_range cache = one("cache", m.cache, std::int64_t{4} * m.k * m.heads, owner);
+    const std::int64_t row = catena::row_bytes(m.cache_type, std::int64_t{m.k} * m.heads);
+    operand_range cache = one("cache", m.cache, row, owner);
     cache.n[0] = m.cache_rows, cache.nb[0] = m.cache_nb;
     ops.write(cache);
-    if (m.cache_type != format::f32) on.blame("a cache that no random graph has");
+    if (m.cache_type != format::f32 && m.cache_type != format::f16)
+        on.blame("a cache that no random graph has");
 }
 
-/// Where a token is stored; null: there is no such row.
-float* cached(const head_member& m, int token) {
+/// Stores a token's heads, if there is such a row.
+void store(const head_member& m, int token, const float* heads) {
     const std::int64_t row = m.ids_of_64_bits
                                  ? static_cast<const std::int64_t*>(m.cache_ids)[token]
                                  : static_cast<const std::int32_t*>(m.cache_ids)[token];
-    if (row < 0 || row >= m.cache_rows) return nullptr;
-    return reinterpret_cast<float*>(static_cast<std::byte*>(m.cache) + row * m.cache_nb);
+    if (row < 0 || row >= m.cache_rows) return;
+    const auto bytes = catena::encode_row(
+        m.cache_type, {heads, static_cast<std::size_t>(m.k) * static_cast<std::size_t>(m.heads)});
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(m.cache) + row * m.cache_nb);
 }
 
 class head_launch {
@@ -61,7 +67,12 @@ class head_launch {
         if (!machine_.fault.empty()) return;
         if (recalls()) return recall();
         if (convolves()) convolve();
-        for (int m = 0; m < a_.members; ++m) compute(a_.member[m]);
+        std::vector<std::vector<float>> all;
+        for (int m = 0; m < a_.members; ++m) {
+            all.push_back(heads_of(a_.member[m]));
+            put(a_.member[m], all.back().data(), m > 0 || !attends());
+        }
+        if (attends()) attend(a_, all[0]);
     }
 
   private:
@@ -71,6 +82,7 @@ class head_launch {
     std::vector<float> convolved_;  // [tokens, channels], before norms
 
     bool convolves() const { return a_.convolved.channels > 0; }
+    bool attends() const { return a_.attended.positions > 0; }
     bool recalls() const { return a_.recalled.key_heads > 0; }
 
     void demand(bool fine, const char* what) {
@@ -91,7 +103,8 @@ class head_launch {
             judge(m, ops, i);
         }
         demand(rows == a_.rows, "heads that are not there");
-        const char* const element_wise[] = {"x", "state", nullptr};
+        if (attends()) judge_attention(row_, a_, machine_, ops);
+        const char* const element_wise[] = {attends() ? "state" : "x", "state", nullptr};
         ops.check(element_wise);
     }
 
@@ -240,7 +253,10 @@ class head_launch {
         const std::int64_t normed = m.token_norm ? m.k * m.heads : m.k;
         if (m.weight != nullptr) ops.read(one("weight", m.weight, 4 * normed, owner), true);
         if (m.f32 != nullptr) ops.write(heads("f32", m.f32, m.f32_nb1, m.f32_nb2));
-        if (m.cache != nullptr) bits |= reinterpret_cast<std::intptr_t>(m.cache) | m.cache_nb;
+        if (m.cache != nullptr) {  // four elements are written together
+            const int size = catena::info(m.cache_type).block_bytes;
+            bits |= (reinterpret_cast<std::intptr_t>(m.cache) | m.cache_nb) * (4 / size);
+        }
         judge_turn_and_store(a_, m, owner, machine_, ops);
         demand(bits % (p.vector ? 16 : 4) == 0, "heads that are not aligned");
     }
@@ -284,7 +300,8 @@ class head_launch {
         return scalar::norm_scale(row.data(), static_cast<int>(row.size()), m.eps);
     }
 
-    void compute(const head_member& m) const {
+    /// The heads of all tokens of a value.
+    std::vector<float> heads_of(const head_member& m) const {
         const auto k = static_cast<std::size_t>(m.k);
         std::vector<float> all;
         for (int t = 0; t < a_.tokens; ++t)
@@ -303,14 +320,15 @@ class head_launch {
                 for (float& f : v) f *= m.scale;
                 all.insert(all.end(), v.begin(), v.end());
             }
-        const float* head = all.data();
-        for (int t = 0; t < a_.tokens; ++t)
-            for (int h = 0; h < m.heads; ++h, head += k) {
-                if (m.f32 != nullptr)
-                    std::copy(head, head + k, offset(m.f32, h * m.f32_nb1 + t * m.f32_nb2));
-                if (m.cache == nullptr) continue;
-                if (float* const to = cached(m, t)) std::copy(head, head + k, to + h * m.k);
-            }
+        return all;
+    }
+    void put(const head_member& m, const float* heads, bool writes_f32) const {
+        for (int t = 0; t < a_.tokens; ++t) {
+            if (m.cache != nullptr) store(m, t, heads);
+            for (int h = 0; h < m.heads; ++h, heads += m.k)
+                if (m.f32 != nullptr && writes_f32)
+                    std::copy(heads, heads + m.k, offset(m.f32, h * m.f32_nb1 + t * m.f32_nb2));
+        }
     }
 };
 
@@ -353,8 +371,7 @@ void turn_result(const catena::matvec_args& a, const catena::matvec_member& m,
     for (int i = 0; h->turned && i < m.rows; i += h->k)
         scalar::turn(result.data() + i, a.heads.turn, a.heads.positions, 1, 0, a.heads.factors);
     for (float& f : result) f *= h->scale;
-    float* const to = h->cache != nullptr ? cached(*h, 0) : nullptr;
-    if (to != nullptr) std::copy(result.begin(), result.end(), to);
+    if (h->cache != nullptr) store(*h, 0, result.data());
 }
 
 }  // namespace catena_test

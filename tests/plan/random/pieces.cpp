@@ -25,17 +25,7 @@ void growth::attention() {
     const id x = normed(recent());
     const std::int64_t size = 32;
     const bool plain = one_in(3);  // matrices of one format, biases, turns by halves, caches
-    const int mode = plain ? 2 : any({0, 2, 2, 8, 40, 24}), dims = any({32, 32, 16, 8});
-    const id positions = input(format::i32, {columns_ * (mode >= 8 ? 4 : 1)}, 100);
-    const id factors = one_in(4) ? leaf(format::f32, {dims / 2}, true) : catena::no_tensor;
-    const auto turned = [&](id y) {
-        const id t = g_.same_shape(op::rope, y, {y, positions, factors});
-        g_[t].params[1] = dims, g_[t].params[2] = mode;
-        const float numbers[] = {10000, 1, 0, 1, 32, 1};
-        std::memcpy(g_[t].params + 5, numbers, sizeof numbers);
-        for (int i = 0; i < 3; ++i) g_[t].params[11 + i] = 2;
-        return t;
-    };
+    const turn_of_heads turn = some_turn(plain ? 2 : any({0, 2, 2, 8, 40, 24}));
     const auto made = [&](std::int64_t rows) {
         if (!plain) return after_matmul(matmul(x, rows), x);
         const id y = product(weight_of(palette_.back(), {ne(x, 0), rows}), named(x));
@@ -47,7 +37,7 @@ void growth::attention() {
         y = g_.reshape(y, {size, ne(y, 0) / size, columns_});
         if (!plain && one_in(2)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
         if (!plain && one_in(4)) return y;
-        y = turned(y);
+        y = turned(y, turn);
         return one_in(6) ? scale(y) : y;
     };
     const std::int64_t kv = any<std::int64_t>({32, 64, k_});
@@ -356,7 +346,7 @@ void growth::odd_value() {
 
 void growth::run() {
     for (int pieces = 1 + below(one_in(4) ? 8 : 4); pieces > 0; --pieces) {
-        switch (below(23)) {
+        switch (below(25)) {
             case 0:
             case 1:
             case 2:
@@ -407,6 +397,10 @@ void growth::run() {
             case 21:
             case 22:
                 norm_of_product();
+                break;
+            case 23:
+            case 24:
+                attended();
                 break;
         }
     }

@@ -20,6 +20,7 @@ struct small_tally {
     int early = 0;      ///< row steps of experts that are launched before their last addend
     int combined = 0;   ///< row steps of experts
     int convolved = 0;  ///< steps that convolve
+    int attended = 0;   ///< steps that attend
     int joined = 0;     ///< matvecs of a shared expert that add the experts and a residual to it
     int begun = 0;      ///< matvecs that begin a norm
     int slots = 0;      ///< plans whose activations share memory of the workspace
@@ -39,6 +40,7 @@ void count(const catena::plan& plan, small_tally& met) {
     met.slots += bytes > plan.workspace_bytes();
     for (const catena::step& s : plan.steps()) {
         met.convolved += convolves(stages_of(s.what));
+        met.attended += attends(stages_of(s.what));
         met.joined += joins_shared_expert(s.what);
         met.begun += s.what.kind() == catena::skeleton::matvec && s.what.product().begins_norm;
         if (!stages_of(s.what).has(catena::stage_kind::combine)) continue;
@@ -94,6 +96,7 @@ void check_hard(const small_tally& met, bool begins = true) {
     CHECK(met.combined > met.graphs / 10);
     CHECK(met.early > met.graphs / 100);
     CHECK(met.convolved > met.graphs / 20);
+    CHECK(met.attended > met.graphs / 100);
     CHECK(met.joined > met.graphs / 400);
     CHECK(met.begun >= (begins ? met.graphs / 1000 : 0));
 }

@@ -4,6 +4,7 @@
 #include "order.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace catena_test {
@@ -270,6 +271,54 @@ class small_growth {
         return one_in(3) ? norm : g_.scale(norm, 0.5f);
     }
 
+    /// Attention with its heads and its caches. Now and then others read what is on the way.
+    void attended() {
+        const std::int64_t key_heads = 1 + below(2), heads = 4, row = head * key_heads;
+        const id places = g_.input(format::i32, {columns_});
+        const id rows = g_.input(format::i64, {columns_});
+        id q = turned(heads_of(heads), places);
+        if (one_in(6)) q = g_.scale(q, 2);
+        const id stored[] = {turned(heads_of(key_heads), places), heads_of(key_heads)};
+        if (one_in(8)) g_.other({any({q, stored[0], stored[1]})});
+        id read[2];
+        for (int i = 0; i < 2; ++i) {
+            const id cache = g_.input(format::f16, {row, 24});
+            const id t = g_.node(op::set_rows, format::f16, {row, 24},
+                                 {g_.view(stored[i], {row, columns_}), rows, cache});
+            g_.rename(t, cache);
+            read[i] = permuted(one_in(8) ? t : cache, key_heads, 16, 2);
+        }
+        if (one_in(4)) matmuls(value(), 1);
+        const id mask = one_in(2) ? g_.input(format::f16, {16, columns_}) : catena::no_tensor;
+        const id y = g_.node(op::flash_attn_ext, format::f32, {head, heads, columns_},
+                             {permuted(q, heads, columns_, 4), read[0], read[1], mask});
+        g_[y].params[0] = 0x3e000000;
+        matmuls(keep(g_.reshape(y, {k, columns_})), 1);
+    }
+    static constexpr std::int64_t head = k / 4;
+    /// Some heads of each column, mostly normed.
+    id heads_of(std::int64_t count) {
+        const id all = one_in(3) ? made({head * count, columns_}) : matmul(value(), head * count);
+        const id x = g_.reshape(all, {head, count, columns_});
+        if (one_in(2)) return x;
+        return g_.mul(g_.rms_norm(x), g_.weight(format::f32, {head}));
+    }
+    id turned(id heads, id places) {
+        const id t = g_.same_shape(op::rope, heads, {heads, places});
+        g_[t].params[1] = head, g_[t].params[2] = 2;
+        const float numbers[] = {10000, 1, 0, 1, 32, 1};
+        std::memcpy(g_[t].params + 5, numbers, sizeof numbers);
+        return t;
+    }
+    /// Rows of heads, of elements of so many bytes, in the order of heads.
+    id permuted(id of, std::int64_t heads, std::int64_t rows, std::int64_t bytes) {
+        const id t = g_.view(of, {head, rows, heads});
+        g_[t].kind = op::permute;
+        g_[t].nb[1] = bytes * head * heads, g_[t].nb[2] = bytes * head;
+        g_[t].nb[3] = g_[t].nb[1] * rows;
+        return t;
+    }
+
     /// A residual sum, sometimes in place: where its first operand lies, which nobody reads later.
     void add() {
         const id y = value();
@@ -282,7 +331,7 @@ class small_growth {
     }
 
     void piece() {
-        switch (below(expert_heavy_ ? 17 : 10)) {
+        switch (below(expert_heavy_ ? 18 : 11)) {
             case 0:
             case 1:
                 return norm();
@@ -301,6 +350,8 @@ class small_growth {
                 return;
             case 8:
                 return linear_attention();
+            case 9:
+                return attended();
             default:
                 return experts();
         }
