@@ -183,25 +183,15 @@ scan_output run(const instance& on, const scan_case& c) {
     const auto machine = on.make_machine();
     const launch_data data(*machine, c);
     const heads_args& a = data.a;
-    const int rows = rows_of_block(on.policy.row(), c.sequences);
-    const launch_config config{
-        .blocks = static_cast<std::uint32_t>((a.rows + rows - 1) / rows),
-        .threads = static_cast<std::uint32_t>(on.policy.threads()),
-        .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.policy, 0, 1)),
-        .dependent = on.dependent};
+    const launch_config config = config_of_sequences(on, a, c.sequences);
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
     return {machine->read(a.member[0].f32, size(a.member[0].f32_nb2 * a.tokens)),
             machine->read(data.states, size(4 * c.states * state_size(c)))};
 }
 
 void check(const instance&, const scan_case& c, const scan_output& outputs) {
-    const std::vector<float> before = states_in(c), after = from_bytes<float>(outputs.states);
-    for (int s = 0; s < c.states; ++s) {
-        INFO("state " << s);
-        const bool replaced = c.replaced >= 0 && s >= c.replaced && s < c.replaced + c.sequences;
-        if (!replaced)
-            CHECK(state_of(after, s, state_size(c)) == state_of(before, s, state_size(c)));
-    }
+    const std::vector<float> after = from_bytes<float>(outputs.states);
+    check_states_left(c, state_size(c), states_in(c), after);
     const std::vector<float> values = of_results(c).without_gaps(outputs.values);
     for (int s = 0; s < c.sequences; ++s) check_sequence(c, s, values, after);
 }
