@@ -131,6 +131,9 @@ std::vector<attention_case> of_places(int k) {
         add("rows of every block", [](auto& c) {
             c.tokens = 4, c.rows = {c.first_row, c.first_row + c.positions - 1, 40, 32};
         });
+        add("rows at both sides of the end of a block's share, of 38 positions", [](auto& c) {
+            c.rows = {c.first_row + 37, c.first_row + 38};
+        });
     }
     const attention_case base{.what = "",
                               .k = k,

@@ -119,3 +119,22 @@ TEST_CASE("queries and scores are limited, and a head is whole lanes", "[constra
     a.p.k = 128, a.p.alignment = 8;
     CHECK(a.judge().why == limit::alignment);
 }
+
+TEST_CASE("attention reads a key and a value of each position for each head of keys",
+          "[constraints]") {
+    row_problem p = attention{}.p;
+    const std::int64_t made = 2 * 4 * 8 + (4 + 2) * 8;  // queries and results, and what is stored
+    CHECK(bytes_of(p) == 128 * (2 * 2 * 64 * 4 + made));
+    p.positions = 65;
+    CHECK(p != attention{}.p);
+    CHECK(bytes_of(p) == 128 * (2 * 2 * 65 * 4 + made));
+}
+
+TEST_CASE("attention of several tokens has a token's queries, keys and values so many times",
+          "[constraints]") {
+    const row_problem one = attention{}.p;
+    row_problem three = one;
+    three.rows *= 3, three.slots *= 3, three.stored *= 3;
+    CHECK(of_one_token(three) == one);
+    CHECK(of_one_token(one) == one);
+}

@@ -13,7 +13,9 @@ struct attention_shape {
     std::int64_t tokens = 1, k = 128, heads = 8, key_heads = 2;
     std::int64_t positions = 256, first_row = 0, cache_rows = 512;
     bool norms = true, turns = true, mask = true, sinks = false;
-    float scale = 1;  ///< of queries, behind their turn
+    float scale = 1;               ///< of queries, behind their turn
+    std::int64_t rows_around = 0;  ///< rows of a cache before those that are stored, and behind
+    bool query_token_norms = false, key_token_norms = false;  ///< norms of all heads of a token
 };
 
 /// What stands between the matrices of a layer and the one behind its attention.
@@ -37,12 +39,12 @@ struct attention_graph {
         if (is.mask) mask = g.input(format::f16, {is.positions, is.tokens});
         g.input(format::f16, {is.positions, 3 * is.tokens});  // room for a test's larger mask
         if (is.sinks) sinks = g.weight(format::f32, {is.heads});
-        keys = g.input(format::f16, {row(), is.cache_rows});
-        values = g.input(format::f16, {row(), is.cache_rows});
+        keys = g.input(format::f16, {row(), is.cache_rows + 2 * is.rows_around});
+        values = g.input(format::f16, {row(), is.cache_rows + 2 * is.rows_around});
         q = made(is.heads), k = made(is.key_heads), v = made(is.key_heads);
-        turned_q = turned(q, is.heads, &query_weight);
+        turned_q = turned(q, is.heads, is.query_token_norms, &query_weight);
         if (is.scale != 1) turned_q = g.scale(turned_q, is.scale);
-        turned_k = turned(k, is.key_heads, nullptr);
+        turned_k = turned(k, is.key_heads, is.key_token_norms, nullptr);
         key_set = stored(g.view(turned_k, {row(), is.tokens}), key_rows, keys);
         value_set = stored(g.view(v, {row(), is.tokens}), value_rows, values);
         queries = permuted(turned_q, is.heads, is.tokens, 0, 4);
@@ -57,13 +59,16 @@ struct attention_graph {
 
     /// Elements of a row of a cache.
     std::int64_t row() const { return is.k * is.key_heads; }
+    /// Bytes of a cache before those that are stored.
+    std::int64_t around() const { return 2 * row() * is.rows_around; }
 
     id made(std::int64_t heads) {
         return g.other({g.input(format::f32, {is.k * heads, is.tokens})});
     }
-    id turned(id x, std::int64_t heads, id* weight) {
+    id turned(id x, std::int64_t heads, bool token_norms, id* weight) {
+        if (token_norms) x = g.scaled_norm(x);
         x = g.reshape(x, {is.k, heads, is.tokens});
-        if (is.norms) {
+        if (is.norms && !token_norms) {
             const id w = g.weight(format::f32, {is.k});
             if (weight != nullptr) *weight = w;
             x = g.mul(g.rms_norm(x), w);
@@ -76,9 +81,11 @@ struct attention_graph {
         return t;
     }
     id stored(id x, id rows, id cache) {
-        const id t =
-            g.node(op::set_rows, format::f16, {g[cache].ne[0], g[cache].ne[1]}, {x, rows, cache});
+        const bool whole = is.rows_around == 0;
+        const id into = whole ? cache : g.view(cache, {row(), is.cache_rows}, around());
+        const id t = g.node(op::set_rows, format::f16, {row(), is.cache_rows}, {x, rows, into});
         g.rename(t, cache);
+        g.share(t, into);
         return t;
     }
     /// Heads of rows in the order in which attention names them: those of a head lie behind each
