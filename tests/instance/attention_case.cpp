@@ -158,7 +158,7 @@ row_problem problem_of(const instance& on, const attention_case& c, int tokens) 
 }
 launch_config config_with(const instance& on, const attention_case& c, int tokens) {
     arch gpu = detail::sm_90();
-    gpu.cluster_blocks = c.cluster;
+    gpu.cluster_blocks = c.cluster, gpu.sms = c.sms;
     const row r = row_of(on);
     const row_problem p = problem_of(on, c, tokens);
     launch_config config = config_of(r, p, gpu, shape_of_launch(r, p, gpu, 1));

@@ -25,6 +25,7 @@ struct attention_case {
     int tokens = 1;
     int positions = 64;
     int cluster = 8;                     ///< the most blocks of a cluster that the GPU has
+    int sms = 132;                       ///< the GPU's: with few of them no clusters share queries
     int first_row = 0, rows_behind = 0;  ///< rows of the caches before the positions, and behind
     bool normed = false, weighted = false, turned = false;
     bool masked = false, sinks = false;

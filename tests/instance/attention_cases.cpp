@@ -1,10 +1,10 @@
-// The cases of rows that attend: heads of several lengths, groups of queries, one to eight tokens,
-// positions of one block and of clusters, masks, sinks, and rows of caches that no position or
-// several tokens have.
+// The cases of rows that attend: heads of several lengths, groups of queries that clusters share,
+// one to eight tokens, positions of one block and of clusters, masks, sinks, and rows of caches
+// that no position or several tokens have.
 #include "attention_case.hpp"
 #include "sweep.hpp"
 
-#include "catena/kernel/layout.hpp"
+#include "catena/kernel/attention_layout.hpp"
 
 namespace catena_test {
 
@@ -44,19 +44,28 @@ std::vector<attention_case> of_sizes(int k, int most_blocks) {
                            .masked = cluster != 1,
                            .sinks = cluster == 4});
         }
-    for (const int group : {1, 3, 4, 8})
-        for (const int tokens : {1, 2, 4, 8}) {
-            if (group * tokens > most_queries) continue;
-            all.push_back({.what = std::to_string(tokens) + " tokens, " + std::to_string(group) +
-                                   " queries of a head of keys",
-                           .k = k,
-                           .group = group,
-                           .tokens = tokens,
-                           .positions = tokens == 2 ? 100 : 64,
-                           .turned = true,
-                           .masked = tokens > 1,
-                           .differs = true});
-        }
+    return all;
+}
+
+/// Queries of a head of keys that one cluster has, and that clusters share, the last with fewer.
+std::vector<attention_case> of_queries(int k) {
+    std::vector<attention_case> all;
+    for (const int sms : {2, 132})
+        for (const int group : {1, 3, 4, 8})
+            for (const int tokens : {1, 2, 4, 8}) {
+                if (sms == 2 && group * tokens <= queries_abreast) continue;  // as with more
+                all.push_back({.what = std::to_string(tokens) + " tokens, " +
+                                       std::to_string(group) + " queries of a head of keys, " +
+                                       std::to_string(sms) + " SMs",
+                               .k = k,
+                               .group = group,
+                               .tokens = tokens,
+                               .positions = tokens == 2 ? 100 : 64,
+                               .sms = sms,
+                               .turned = true,
+                               .masked = tokens > 1,
+                               .differs = true});
+            }
     return all;
 }
 
@@ -162,8 +171,8 @@ std::vector<attention_case> of_places(int k) {
 std::vector<attention_case> attention_cases(const row_policy& how) {
     const int most = head_values(how);
     std::vector<attention_case> all;
-    for (const auto& some :
-         {of_lengths(most), of_sizes(most, how.cluster), of_scores(most / 2), of_places(most / 2)})
+    for (const auto& some : {of_lengths(most), of_sizes(most, how.cluster), of_queries(most),
+                             of_scores(most / 2), of_places(most / 2)})
         all.insert(all.end(), some.begin(), some.end());
     return all;
 }

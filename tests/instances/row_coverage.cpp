@@ -108,8 +108,7 @@ void each_scan(const row_computation& computes, const Visit& visit) {
                     }
 }
 
-/// Queries of heads as long as models have, of one to eight tokens, as far as a block has room for
-/// their scores on every GPU.
+/// Queries of heads as long as models have, of one to eight tokens.
 template <class Visit>
 void each_attention(const row_computation& computes, const Visit& visit) {
     row_problem p;
@@ -124,8 +123,7 @@ void each_attention(const row_computation& computes, const Visit& visit) {
                         p.rows = key_heads * p.slots;
                         p.stored = 2 * key_heads * tokens;
                         p.positions = positions;
-                        const std::int64_t most = k > 128 ? 4 : most_queries;
-                        if (p.slots <= most && p.slots * positions <= 2048) visit(p);
+                        visit(p);
                     }
 }
 
@@ -171,11 +169,17 @@ void each_problem(const row_computation& computes, const Visit& visit) {
                 }
 }
 
-/// What the body asks of a launch that attends: a cluster, or a block, for each head of keys.
+/// What the body asks of a launch that attends: a cluster, or a block, for each head of keys and
+/// share of its queries.
 bool legal_attention(const picked& best, const row_policy& n, const row_problem& p) {
-    const std::int64_t most = std::max(n.cluster, 1);
-    return best.config.blocks == key_heads_of(p) * best.config.cluster &&
-           best.config.cluster <= most && p.k <= head_values(n) && p.k % attended_by_lane == 0;
+    const auto most = static_cast<unsigned>(std::max(n.cluster, 1));
+    const auto blocks = static_cast<unsigned>(key_heads_of(p)) * best.config.cluster;
+    const auto clusters = static_cast<int>(best.config.blocks / blocks);
+    const auto queries = static_cast<int>(p.slots);
+    const int share = share_of_queries(queries, clusters);
+    return best.config.blocks % blocks == 0 && share <= most_queries &&
+           (clusters - 1) * share < queries && best.config.cluster <= most &&
+           p.k <= head_values(n) && p.k % attended_by_lane == 0;
 }
 
 /// What the body asks of a launch.

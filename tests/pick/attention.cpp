@@ -73,16 +73,63 @@ TEST_CASE("blocks share the positions of a head of keys as long as one has more 
     }
 }
 
+TEST_CASE("clusters share the queries of a head of keys as long as there are SMs for them",
+          "[constraints]") {
+    attention a;
+    const auto shared = [&a](int queries, int sms) {
+        a.p.slots = queries, a.p.rows = 4 * queries, a.target.sms = sms;
+        REQUIRE(a.judge().why == limit::none);
+        const attention_share out = share_of_attention(a.on, a.p, a.target);
+        CHECK(a.config().cluster == static_cast<unsigned>(out.blocks));
+        CHECK(a.config().blocks == static_cast<unsigned>(4 * out.clusters * out.blocks));
+        return std::pair(out.clusters, out.queries);
+    };
+    a.p.positions = 512;
+    CHECK(shared(2, 1000) == std::pair(1, 2));
+    CHECK(shared(4, 1000) == std::pair(1, 4));
+    CHECK(shared(5, 1000) == std::pair(2, 4));
+    CHECK(shared(12, 1000) == std::pair(3, 4));
+    SECTION("of eight blocks each") {
+        CHECK(shared(16, 4 * 8) == std::pair(1, 16));
+        CHECK(shared(16, 4 * 8 * 2 - 1) == std::pair(1, 16));
+        CHECK(shared(16, 4 * 8 * 2) == std::pair(2, 8));
+        CHECK(shared(12, 4 * 8 * 2) == std::pair(2, 8));
+        CHECK(shared(16, 4 * 8 * 4) == std::pair(4, 4));
+        CHECK(shared(24, 4 * 8 * 4) == std::pair(3, 8));
+    }
+    SECTION("more if one would have more than 32 queries") {
+        a.p.positions = 64;
+        CHECK(shared(32, 4) == std::pair(1, 32));
+        CHECK(shared(33, 4) == std::pair(2, 20));
+        CHECK(shared(65, 8) == std::pair(3, 24));
+    }
+    SECTION("or more than 4096 scores") {
+        CHECK(shared(8, 4) == std::pair(1, 8));
+        CHECK(shared(9, 4) == std::pair(2, 8));
+        CHECK(shared(16, 4) == std::pair(2, 8));
+    }
+    SECTION("or no room for so many") {
+        a.p.positions = 64;
+        a.target.shared_per_block = 40 << 10;
+        CHECK(shared(32, 4) == std::pair(3, 12));
+    }
+}
+
 TEST_CASE("a block that attends has room for its queries, their scores and all blocks' sums",
           "[constraints]") {
     attention a;
-    // Two queries of 128 floats, and for four that warps have together: scores of 64 positions, the
-    // sums of ten warps and of a block, two counts and a share.
-    const std::uint32_t one = 4 * (2 * 128 + 4 * 64 + 10 * 4 * 128 + 4 * 128 + 4 * 2 + 4);
+    // For four queries that warps have together: 128 floats each, scores of 64 positions, the sums
+    // of ten warps and of a block, two counts and a share. Then a key and a value of the token, and
+    // two numbers of each position.
+    const std::uint32_t one =
+        4 * (4 * 128 + 4 * 64 + 10 * 4 * 128 + 4 * 128 + 4 * 2 + 4) + 2 * (2 * 128 + 2 * 64);
     CHECK(a.config().shared_bytes == one);
+    a.p.rows *= 3, a.p.slots *= 3, a.p.stored *= 3;  // with as many queries for a cluster
+    CHECK(a.config().shared_bytes == one + 2 * 2 * 2 * 128);
+    a.p = attention{}.p;
     a.p.positions = 8 * 64;
     CHECK(a.config().shared_bytes == one + 4 * 7 * (4 * 128 + 4 * 2 + 4));
-    a.target.shared_per_block = 1 << 15;  // which four blocks' sums fill
+    a.target.shared_per_block = 34 << 10;  // which four blocks' sums fill
     CHECK(a.config().cluster == 4);
     CHECK(a.judge().why == limit::none);
     a.target.shared_per_block = 1 << 14;
@@ -91,14 +138,11 @@ TEST_CASE("a block that attends has room for its queries, their scores and all b
     CHECK(a.judge().have == a.config().shared_bytes);
 }
 
-TEST_CASE("queries and scores are limited, and a head is whole lanes", "[constraints]") {
+TEST_CASE("scores are limited, and a head is whole lanes", "[constraints]") {
     attention a;
-    a.p.slots = 32, a.p.rows = 128;
-    CHECK(a.judge().why == limit::none);
-    a.p.slots = 33, a.p.rows = 132;
-    CHECK(sentence(a.judge()) ==
-          "33 queries of a head of keys, of which its blocks have 32 at most");
-    a.p.slots = 2, a.p.rows = 8;
+    a.p.slots = 0, a.p.rows = 0;
+    CHECK(sentence(a.judge()) == "a head of keys has 0 queries; it attends for 1 or more");
+    a.p = attention{}.p;
     a.p.positions = 8 * 2048;
     CHECK(a.judge().why == limit::none);
     ++a.p.positions;

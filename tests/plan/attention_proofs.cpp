@@ -149,10 +149,35 @@ TEST_CASE("the proof lets no block attend with more queries or scores than it ha
                Catch::Contains("scores of a block are more than its kernel can do"));
     CHECK_THAT(said_of([](heads_args& a) { a.member[0].heads = 7; }),
                Catch::Contains("heads of keys have not equally many queries"));
+    CHECK_THAT(said_of([](heads_args& a) { a.member[0].heads = 0; }),
+               Catch::Contains("queries of a head of keys are not there"));
     CHECK_THAT(said_of([](heads_args& a) {
                    for (int i = 0; i < 3; ++i) a.member[i].k -= 4;
                }),
                Catch::Contains("elements of a head are no multiple of what its kernel takes"));
+}
+
+TEST_CASE("the proof wants each cluster to have queries of a head of keys", "[plan][attention]") {
+    attention_case c({.tokens = 3, .heads = 16});  // 24 queries, by two clusters of 12
+    attending_plan p(c);
+    launch_config& config = plan_faults{p.made}.at(p.step).config;
+    const std::uint32_t of_one = 2 * config.cluster;
+    REQUIRE(config.blocks == 2 * of_one);
+    const auto said_with = [&](std::uint32_t blocks) -> std::string {
+        config.blocks = blocks;
+        return verify(c.g.view(), p.made).state.message;
+    };
+    CHECK(said_with(of_one) != "");  // without the room for so many
+    CHECK(said_with(2 * of_one) == "");
+    CHECK(said_with(3 * of_one) == "");
+    CHECK(said_with(6 * of_one) == "");
+    CHECK_THAT(said_with(4 * of_one),
+               Catch::Contains("queries of a head of keys, of all clusters leave one without"));
+    CHECK_THAT(said_with(7 * of_one),
+               Catch::Contains("queries of a head of keys, of all clusters leave one without"));
+    CHECK_THAT(said_with(2 * of_one + config.cluster),
+               Catch::Contains("its blocks do not have all heads"));
+    CHECK_THAT(said_with(config.cluster), Catch::Contains("its blocks do not have all heads"));
 }
 
 TEST_CASE("the proof wants weights of norms in front of attention that nobody writes",

@@ -193,7 +193,8 @@ TEST_CASE("attention that no row computes stays with the engine", "[plan][attent
     }
     CHECK(left(attention_case({.heads = 6, .key_heads = 4}), [](self&) {}) == shape);
     CHECK(left(attention_case({.k = 36, .key_heads = 8}), [](self&) {}) == reason::no_row);
-    CHECK(left(attention_case({.tokens = 8, .heads = 16}), [](self&) {}) == reason::no_row);
+    const attention_shape longest{.positions = 16384, .cache_rows = 16384};
+    CHECK(left(attention_case(longest), [](self&) {}) == reason::no_row);
 }
 
 TEST_CASE("others may not read heads on their way to attention", "[plan][attention]") {
@@ -328,7 +329,7 @@ TEST_CASE("attention that should take longer than the engine's is the engine's",
           "[plan][attention]") {
     for (const std::int64_t tokens : {1, 2}) {
         const attention_shape is{.tokens = tokens,
-                                 .heads = 16,
+                                 .heads = 32,
                                  .positions = tokens == 1 ? 2048 : 1024,
                                  .cache_rows = 2048};
         CHECK(left(attention_case(is), [](self&) {}) == reason::attention_slower);

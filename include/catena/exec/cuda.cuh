@@ -24,6 +24,7 @@ class cuda {
     __device__ int threads() const { return static_cast<int>(blockDim.x); }
     __device__ int warps() const { return static_cast<int>(blockDim.x / 32); }
     __device__ int block() const { return static_cast<int>(blockIdx.x); }
+    __device__ int blocks() const { return static_cast<int>(gridDim.x); }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     __device__ int cluster() const { return block(); }

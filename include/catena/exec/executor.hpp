@@ -154,7 +154,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
                             unsigned (&u4)[4], const void* (*row)(int), real (&tile)[1][16][4],
                             wgmma_operand o) {
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
-    i = x.cluster(), i = x.cluster_rank(), i = x.cluster_blocks();
+    i = x.blocks(), i = x.cluster(), i = x.cluster_rank(), i = x.cluster_blocks();
     x.sync(), x.sync_warp(), x.cluster_sync(), x.cluster_meet();
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
     r = x.shuffle(r, i), i = x.shuffle(i, i);

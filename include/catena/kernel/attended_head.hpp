@@ -1,9 +1,10 @@
-// Attention of few tokens (chain/ops/attend.hpp). A block, or a cluster of them, has the queries of
-// one head of keys; each block of a cluster has a part of the positions:
+// Attention of few tokens (chain/ops/attend.hpp). A block, or a cluster of them, has queries of one
+// head of keys, all of them or as many as other clusters have; each block of a cluster has a part
+// of the positions:
 //
 //   early       what the caches hold of the positions comes to L2
-//   heads       queries are made in shared memory; the block that has the position of a token's key
-//               and value stores these
+//   heads       queries are made in shared memory, as are the tokens' keys and values that a block
+//               has positions of; one block stores each of these
 //   scores      neighboring lanes have a key together, and multiply it with four queries
 //   soft max    a warp has the scores of a query
 //   values      neighboring lanes have a value together, and add it to four sums
@@ -12,8 +13,8 @@
 
 #include "catena/exec/elementary.hpp"
 #include "catena/exec/executor.hpp"
+#include "catena/kernel/attention_layout.hpp"
 #include "catena/kernel/head_work.hpp"
-#include "catena/kernel/layout.hpp"
 #include "catena/kernel/reduce.hpp"
 
 #include <cstddef>
@@ -35,29 +36,39 @@ class attended_head {
           by_(a.attended),
           blocks_(x.cluster_blocks()),
           rank_(x.cluster_rank()),
-          key_head_(x.cluster()),
+          part_of_queries_(quotient(x.cluster(), a.member[1].heads)),
+          key_head_(x.cluster() - part_of_queries_ * a.member[1].heads),
           group_(quotient(a.member[0].heads, a.member[1].heads)),
-          queries_(group_ * a.tokens),
+          most_(share_of_queries(group_ * a.tokens,
+                                 quotient(x.blocks(), blocks_ * a.member[1].heads))),
+          first_query_(part_of_queries_ * most_),
+          queries_(least(most_, group_ * a.tokens - first_query_)),
           share_(share_of_positions(by_.positions, blocks_)),
           first_(rank_ * share_),
-          count_(end_of_share() - first_) {
+          count_(least(share_, by_.positions - first_)) {
         const attention_room room =
-            attention_room::of(head, warps, queries_, by_.positions, blocks_);
+            attention_room::of(head, warps, most_, a.tokens, share_, blocks_);
         query_ = x.template shared<float>(room.queries);
         score_ = x.template shared<float>(room.scores);
         made_ = x.template shared<float>(room.made);
         part_ = x.template shared<float>(room.parts);
         counted_ = x.template shared<float>(room.counts);
         weight_ = x.template shared<float>(room.shares);
+        stored_ = x.template shared<std::uint16_t>(room.stored);
+        token_at_ = x.template shared<std::uint16_t>(room.places);
     }
 
     CATENA_FN void run() {
         bring_caches();
+        CATENA_NO_UNROLL
+        for (int i = x_.thread(); i < 2 * share_; i += x_.threads())
+            x_.store(token_at_ + i, std::uint16_t{0});
         x_.cluster_meet();
+        x_.sync();
         make_heads();
         x_.sync();
         word4 values[ahead];  // the lane's first ones, which come while the warp scores
-        load_rows(a_.member[2], first_of_lane(), values);
+        load_rows(1, first_of_lane(), values);
         score();
         x_.sync();
         CATENA_NO_UNROLL
@@ -91,22 +102,24 @@ class attended_head {
     const heads_args& a_;
     const attention_args& by_;
     const int blocks_, rank_;
-    const int key_head_;       // the head of keys
-    const int group_;          // heads of queries that share it
-    const int queries_;        // those of all tokens
-    const int share_;          // positions of each block
-    const int first_, count_;  // the block's own
+    const int part_of_queries_;        // that the cluster has
+    const int key_head_;               // the head of keys
+    const int group_;                  // heads of queries that share it
+    const int most_;                   // queries of each cluster, of those of all tokens
+    const int first_query_, queries_;  // the cluster's own
+    const int share_;                  // positions of each block
+    const int first_, count_;          // the block's own
     float *query_, *score_, *made_, *part_, *counted_, *weight_;
+    std::uint16_t* stored_;    // a key and a value of each token
+    std::uint16_t* token_at_;  // for each key, then value: the number of its token, from 1 on, or 0
 
-    CATENA_FN int end_of_share() const {
-        const int end = (rank_ + 1) * share_, all = by_.positions;
-        return end < all ? end : all;
-    }
+    CATENA_FN static int least(int a, int b) { return a < b ? a : b; }
+
     CATENA_FN int token_of(int query) const {
-        return a_.tokens == 1 ? 0 : quotient(query, group_);  // which is a call
+        return a_.tokens == 1 ? 0 : quotient(first_query_ + query, group_);  // which is a call
     }
     CATENA_FN int head_of(int query) const {
-        return key_head_ * group_ + query - token_of(query) * group_;
+        return key_head_ * group_ + first_query_ + query - token_of(query) * group_;
     }
 
     /// The first position of the lane, of which each further one is `streams` away.
@@ -146,27 +159,42 @@ class attended_head {
             const std::int64_t row = one.make(v);
             if (query)
                 one.put(query_ + i * head, v);
-            else if (stores(row))
-                one.store(row, v);
+            else if (one.keeps(row))
+                keep(one, row, v, other);
         }
         x_.grid_wait();
     }
-    /// Does this block store a token's row? The block of its position does; the first one stores
-    /// rows that have no position.
-    CATENA_FN bool stores(std::int64_t row) const {
+    /// Keeps a token's key or value where the block has its position, and stores it: of the blocks
+    /// that have the position, that of the first queries does, and the first block stores rows that
+    /// have no position.
+    template <class Work>
+    CATENA_FN void keep(Work& one, std::int64_t row, const typename Work::quads& v, int which) {
         const std::int64_t position = row - by_.first_row;
         const bool none = position < 0 || position >= by_.positions;
-        return none ? rank_ == 0 : position >= first_ && position < first_ + count_;
+        const bool own = position >= first_ && position < first_ + count_;
+        if (own) {
+            one.put_halves(stored_ + which * head, v);
+            const int at = static_cast<int>(position) - first_;
+            if (x_.lane() == 0)
+                x_.store(token_at_ + which % 2 * share_ + at,
+                         static_cast<std::uint16_t>(which / 2 + 1));
+        }
+        if (part_of_queries_ == 0 && (none ? rank_ == 0 : own)) one.store(row, v);
     }
 
-    /// The lane's elements of the rows of a cache at first, first + streams, ...
-    CATENA_FN void load_rows(const head_member& m, int first, word4 (&rows)[ahead]) const {
+    /// The lane's elements of the keys (0) or the values (1) at first, first + streams, ... Those
+    /// of the tokens are not read from the cache, where another block may be about to store them.
+    CATENA_FN void load_rows(int cache, int first, word4 (&rows)[ahead]) const {
+        const head_member& m = a_.member[1 + cache];
         CATENA_UNROLL
         for (int u = 0; u < ahead; ++u) {
             const int at = first + u * streams;
             rows[u] = {0, 0, 0, 0};
-            if (at < count_ && first_element() < m.k)
-                rows[u] = x_.load16(in_cache(m, at, first_element()));
+            if (at >= count_ || first_element() >= m.k) continue;
+            const int token = x_.load(token_at_ + cache * share_ + at);
+            const void* from = in_cache(m, at, first_element());
+            if (token != 0) from = stored_ + (2 * (token - 1) + cache) * head + first_element();
+            rows[u] = x_.load16(from);
         }
     }
     CATENA_FN static void unpack(const word4& row, eight& to) {
@@ -197,7 +225,7 @@ class attended_head {
         for (int base = 0; x_.warp() * abreast + base < count_; base += ahead * streams) {
             const int at = first_of_lane() + base;
             word4 keys[ahead];
-            load_rows(a_.member[1], at, keys);
+            load_rows(0, at, keys);
             CATENA_NO_UNROLL
             for (int q = 0; q < queries_; q += queries_abreast) score_some(q, at, keys);
         }
@@ -257,7 +285,7 @@ class attended_head {
         }
         sum = warp_sum(x_, sum);
         if (!there || x_.lane() != 0) return;
-        float* const to = counted_ + 2 * (rank_ * whole_queries(queries_) + query);
+        float* const to = counted_ + 2 * (rank_ * most_ + query);
         x_.store_first(to, most);
         x_.store_first(to + 1, sum);
     }
@@ -273,7 +301,7 @@ class attended_head {
         CATENA_NO_UNROLL
         for (int at = first_of_lane() + ahead * streams; at < count_; at += ahead * streams) {
             word4 more[ahead];
-            load_rows(a_.member[2], at, more);
+            load_rows(1, at, more);
             add_rows(first, at, more, sums);
         }
         put_sums(sums);
@@ -326,7 +354,7 @@ class attended_head {
     /// Brings the sums of all warps, in their order, to the first block.
     CATENA_FN void join_warps(int first) {
         constexpr int of_warp = queries_abreast * head;
-        float* const to = part_ + (rank_ * whole_queries(queries_) + first) * head;
+        float* const to = part_ + (rank_ * most_ + first) * head;
         CATENA_NO_UNROLL
         for (int i = x_.thread(); i < of_warp; i += x_.threads()) {
             real sum = x_.load(made_ + i);
@@ -339,7 +367,7 @@ class attended_head {
     /// What each block's part of a query is multiplied with. A lane has a block.
     CATENA_FN void weigh_blocks(int query) {
         const real nothing = from_bits(minus_infinite_bits);
-        const float* const of = counted_ + 2 * (x_.lane() * whole_queries(queries_) + query);
+        const float* const of = counted_ + 2 * (x_.lane() * most_ + query);
         const bool there = x_.lane() < blocks_;
         real own = nothing, sum{0};
         if (there) own = x_.load(of), sum = x_.load(of + 1);
@@ -356,7 +384,7 @@ class attended_head {
 
     CATENA_FN void join_blocks() {
         const head_member& m = a_.member[0];
-        const int quads = quotient(m.k, quad), part = whole_queries(queries_) * head;
+        const int quads = quotient(m.k, quad), part = most_ * head;
         CATENA_NO_UNROLL
         for (int i = x_.thread(); i < queries_ * quads; i += x_.threads()) {
             const int query = quotient(i, quads), at = quad * (i - query * quads);

@@ -35,7 +35,7 @@ class head_work : held_head<X, P> {
         quads v;
         const std::int64_t row = make(v);
         if (m_.f32 != nullptr) this->write_f32(head_, token_, v);
-        if (stores()) store(row, v);
+        if (stores() && keeps(row)) store(row, v);
     }
 
     /// The head, as it is written. Returns its row of the cache, or -1.
@@ -64,9 +64,14 @@ class head_work : held_head<X, P> {
         return row;
     }
 
-    /// `row`: that of the cache.
+    /// Does a row of the cache keep this head? Not if there is no such row, or if a later token has
+    /// it, too.
+    CATENA_FN bool keeps(std::int64_t row) {
+        return row >= 0 && row < m_.cache_rows && !stored_again(row);
+    }
+
+    /// `row`: that of the cache, which keeps the head.
     CATENA_FN void store(std::int64_t row, const quads& v) {
-        if (row < 0 || row >= m_.cache_rows || stored_again(row)) return;
         auto* const to =
             static_cast<std::byte*>(m_.cache) + distance(static_cast<int>(row), m_.cache_nb);
         const int first = head_ * m_.k;
@@ -83,6 +88,9 @@ class head_work : held_head<X, P> {
 
     /// Writes the head somewhere else, without gaps.
     CATENA_FN void put(float* to, const quads& v) const { write(to, v); }
+    CATENA_FN void put_halves(std::uint16_t* to, const quads& v) const {
+        write_16(reinterpret_cast<std::byte*>(to), 0, v, [](real r) { return to_half(r); });
+    }
 
   private:
     const int token_, head_;

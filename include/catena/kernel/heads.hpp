@@ -18,11 +18,12 @@ template <row_computation C, row_policy P>
 inline constexpr bool heads_possible = !objection_to(C, P);
 
 /// The body. Grid: one block per rows_of_block(P) rows; if heads are convolved, or states make
-/// them, per rows_of_block(P, sequences). Attention has a cluster for each head of keys, or one
-/// block. Shared memory as kernel/layout.hpp says.
-/// `a` follows args.hpp. Each member has k <= head_values(P); if heads are scanned, the numbers of
-/// a state for a value take the place of k in this rule and in the next. With vector, k is a
-/// multiple of 4 and every row of 16 bytes (of a cache of f16, bf16: of 8).
+/// them, per rows_of_block(P, sequences). Attention has equally many clusters, or single blocks,
+/// for each head of keys: the first of all heads, then the second. Shared memory as
+/// kernel/layout.hpp and kernel/attention_layout.hpp say. `a` follows args.hpp. Each member has k
+/// <= head_values(P); if heads are scanned, the numbers of a state for a value take the place of k
+/// in this rule and in the next. With vector, k is a multiple of 4 and every row of 16 bytes (of a
+/// cache of f16, bf16: of 8).
 template <class X, row_policy P, row_computation C>
 CATENA_FN void heads_body(X& x, const heads_args& a) {
     static_assert(heads_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");

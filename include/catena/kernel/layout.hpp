@@ -127,55 +127,6 @@ inline constexpr int token_norm_values = quarters * 4 * 4 * warp_size;
 /// Values of a head that a warp makes of a state: it holds so many rows of the state.
 inline constexpr int values_of_warp = 8;
 
-/// Attention: elements of a key or a value that a lane has, and queries that a warp has together.
-inline constexpr int attended_by_lane = 8, queries_abreast = 4;
-/// Queries of one head of keys, and their scores, that a block has at most.
-inline constexpr int most_queries = 32, most_scores = 4096;
-
-/// Lanes that have a key or a value together, and how many of these a warp has at once.
-CATENA_FN constexpr int attending_lanes(const row_policy& p) {
-    return p.values * warp_size / attended_by_lane;
-}
-CATENA_FN constexpr int attended_abreast(const row_policy& p) {
-    return warp_size / attending_lanes(p);
-}
-/// Keys that come to a lane together: each of half a warp's lanes gets one of their scores.
-inline constexpr int keys_ahead = warp_size / 2 / queries_abreast;
-
-/// Positions that each block has, of a head of keys that so many blocks share.
-CATENA_FN constexpr int share_of_positions(int positions, int blocks) {
-    return static_cast<int>(static_cast<unsigned>(positions + blocks - 1) /
-                            static_cast<unsigned>(blocks));
-}
-
-/// Queries that warps have together, of which the last may be none.
-CATENA_FN constexpr int whole_queries(int queries) {
-    return (queries + queries_abreast - 1) & -queries_abreast;
-}
-
-/// Floats of a block that attends: its queries, their scores, what its warps, and the blocks of its
-/// cluster, have made of the values, and what these count.
-struct attention_room {
-    int queries, scores, made, parts, counts, shares;
-
-    CATENA_FN static constexpr attention_room of(int head, int warps, int queries, int positions,
-                                                 int blocks) {
-        const int whole = whole_queries(queries);
-        return {queries * head,
-                whole * share_of_positions(positions, blocks),
-                warps * queries_abreast * head,
-                blocks * whole * head,
-                blocks * whole * 2,
-                blocks * whole};
-    }
-    constexpr std::int64_t bytes() const {
-        std::int64_t all = 0;
-        const int arrays[] = {queries, scores, made, parts, counts, shares};
-        for (const int floats : arrays) all += round_up(std::int64_t{4} * floats, 16);
-        return all;
-    }
-};
-
 /// Elements of the longest head that a policy holds: a warp has each head.
 CATENA_FN constexpr int head_values(const row_policy& p) { return p.values * warp_size; }
 

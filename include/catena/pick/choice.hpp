@@ -38,7 +38,7 @@ namespace CATENA_NAMESPACE {
       "a norm of two launches needs warps that share rows, and its warps have their own")          \
     X(gated_head, "it gates no heads of {have} elements of its activation, or does not norm them") \
     X(slots, "a token has {have} slots; it adds up at most {need}")                                \
-    X(queries, "{have} queries of a head of keys, of which its blocks have {need} at most")        \
+    X(queries, "a head of keys has {have} queries; it attends for {need} or more")                 \
     X(scores, "{have} scores of a block's positions, of which it has {need} at most")              \
     X(sequences, "{have} sequences, which have a warp each; its blocks have {need}")               \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \

@@ -5,6 +5,7 @@
 #include "catena/arch/arch.hpp"
 #include "catena/exec/launch.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/pick/attention_share.hpp"
 #include "catena/pick/occupancy.hpp"
 #include "catena/pick/problem.hpp"
 #include "catena/pick/row.hpp"
@@ -128,36 +129,16 @@ constexpr std::int32_t matrices_of(const product_problem& p) {
     return parts > experts_of(p) ? static_cast<std::int32_t>(parts) : experts_of(p);
 }
 
-/// Positions that a block keeps to itself: three rounds of its warps; assumed.
-inline constexpr int fewest_positions = 64;
-
-/// Shared memory of a block, if so many share the positions of a head of keys.
-constexpr std::int64_t attention_bytes(const row& r, const row_problem& p, int blocks) {
-    const row_policy& n = r.policy.row();
-    return attention_room::of(head_values(n), rows_of_block(n), static_cast<int>(p.slots),
-                              static_cast<int>(p.positions), blocks)
-        .bytes();
-}
-
-/// How many blocks of a cluster share the positions of a head of keys: as many as there are SMs
-/// for, or fewer if a block has room only then for what all of them make.
-constexpr int blocks_that_attend(const row& r, const row_problem& p, const arch& a) {
-    const int wanted = r.policy.row().cluster;
-    const int most = wanted < a.cluster_blocks ? wanted : a.cluster_blocks;
-    const auto positions = static_cast<int>(p.positions);
-    int blocks = 1;
-    while (2 * blocks <= most && share_of_positions(positions, blocks) > fewest_positions &&
-           2 * blocks * key_heads_of(p) <= a.sms)
-        blocks *= 2;
-    int fewer = blocks;
-    while (fewer > 1 && attention_bytes(r, p, fewer) > a.shared_per_block) fewer /= 2;
-    return attention_bytes(r, p, fewer) > a.shared_per_block ? blocks : fewer;
-}
-
+/// Blocks of a launch that does not attend.
 constexpr std::int64_t blocks_of(const row& r, const row_problem& p) {
-    if (attends(p.needs.stages)) return key_heads_of(p);
     const int rows = rows_of_block(r.policy.row(), static_cast<int>(p.sequences));
     return quotient(p.rows + rows - 1, rows);
+}
+/// All blocks of a launch of a row.
+constexpr std::int64_t blocks_of(const row& r, const row_problem& p, const arch& a) {
+    if (!attends(p.needs.stages)) return blocks_of(r, p);
+    const attention_share share = share_of_attention(r, p, a);
+    return key_heads_of(p) * share.clusters * share.blocks;
 }
 constexpr std::int64_t blocks_of(const row& r, const product_problem& p, std::int32_t band) {
     if (p.needs.kind == skeleton::matvec) {
@@ -271,7 +252,7 @@ constexpr launch_shape shape_with_bands(const row& r, const product_problem& p, 
 constexpr launch_shape shape_with_bands(const row& r, const row_problem& p, const arch& a,
                                         int resident, std::int32_t band) {
     if (!attends(p.needs.stages)) return {band, resident};
-    return {band, resident, {blocks_that_attend(r, p, a)}};
+    return {band, resident, {share_of_attention(r, p, a).blocks}};
 }
 
 /// The longest band that is allowed with which the busiest SM has at most an eighth more weight
@@ -352,7 +333,7 @@ constexpr std::int64_t shared_bytes(const row& r, const product_problem& p, cons
 }
 constexpr std::int64_t shared_bytes(const row& r, const row_problem& p, const arch& a) {
     if (!attends(p.needs.stages)) return row_shared_bytes(r.computes.row(), r.policy.row());
-    return attention_bytes(r, p, blocks_that_attend(r, p, a));
+    return attention_bytes(r, p, share_of_attention(r, p, a));
 }
 constexpr std::int64_t shared_bytes(const row& r, const problem& asked, const arch& a) {
     return asked.visit([&](const auto& p) { return shared_bytes(r, p, a); });
@@ -421,7 +402,7 @@ inline launch_config config_of(const row& r, const row_problem& p, const arch& a
                                const launch_shape& shape) {
     launch_config out;
     out.cluster = static_cast<std::uint32_t>(shape.share.cluster);
-    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p)) * out.cluster;
+    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, a));
     out.threads = static_cast<std::uint32_t>(r.policy.threads());
     out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p, a));
     out.dependent = a.dependent_launch;

@@ -165,11 +165,10 @@ constexpr rejection matmul_fits(const matmul_policy& n, const product_problem& p
 
 /// Have the blocks that share positions on the arch room for their queries and scores?
 constexpr rejection attention_fits(const row& r, const row_problem& p, const arch& a) {
-    if (p.slots < 1 || p.slots > most_queries) return no(limit::queries, p.slots, most_queries);
-    const int share =
-        share_of_positions(static_cast<int>(p.positions), blocks_that_attend(r, p, a));
-    if (p.slots * share > most_scores) return no(limit::scores, p.slots * share, most_scores);
-    return {};
+    if (p.slots < 1) return no(limit::queries, p.slots, 1);
+    const attention_share share = share_of_attention(r, p, a);
+    const int scores = share.queries * share.positions;
+    return scores > most_scores ? no(limit::scores, scores, most_scores) : rejection{};
 }
 
 /// What the row asks of the problem.

@@ -197,11 +197,15 @@ constexpr std::int64_t key_heads_of(const row_problem& p) {
     return p.slots > 0 ? quotient(p.rows, p.slots) : 0;
 }
 
-/// Attention of one token, of which a key and a value of each head of keys are stored.
+/// Tokens of attention: of each, a key and a value of each head of keys are stored.
+constexpr std::int64_t tokens_that_attend(const row_problem& p) {
+    const std::int64_t heads = 2 * key_heads_of(p);
+    return p.stored > heads && heads > 0 ? quotient(p.stored, heads) : 1;
+}
+
+/// Attention of one token.
 constexpr row_problem of_one_token(row_problem p) {
-    const std::int64_t heads = 2 * key_heads_of(p),
-                       tokens = heads > 0 ? quotient(p.stored, heads) : 0;
-    if (tokens < 1) return p;
+    const std::int64_t tokens = tokens_that_attend(p);
     p.rows = quotient(p.rows, tokens), p.slots = quotient(p.slots, tokens);
     p.stored = quotient(p.stored, tokens);
     return p;

@@ -3,7 +3,7 @@
 #include "arithmetic.hpp"
 
 #include "catena/format/half.hpp"
-#include "catena/kernel/layout.hpp"
+#include "catena/kernel/attention_layout.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,6 @@ void judge_attention(const catena::row& r, const heads_args& a, machine& m, oper
     demand(queries.f32 != nullptr && queries.cache == nullptr, "queries that are not written over");
     demand(keys.heads > 0 && queries.heads % keys.heads == 0, "queries without a head of keys");
     if (!m.fault.empty()) return;
-    demand(queries.heads / keys.heads * a.tokens <= catena::most_queries, "too many queries");
     demand(queries.k % catena::attended_by_lane == 0, "a head that no lanes share");
     for (const head_member* const cached : {&keys, &values}) {
         const std::int64_t row = std::int64_t{2} * keys.k * keys.heads;

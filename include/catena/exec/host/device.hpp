@@ -75,9 +75,7 @@ class host_device {
         const auto named = names_.find(reinterpret_cast<const void*>(kernel));
         kernel_ = kernel;
         args_ = args;
-        machine_.begin_launch(named == names_.end() ? "unnamed" : named->second,
-                              static_cast<int>(config.threads), config.shared_bytes,
-                              config.dependent, static_cast<int>(config.cluster));
+        machine_.begin_launch(named == names_.end() ? "unnamed" : named->second, config);
         std::vector<std::uint32_t> clusters = only_;
         for (std::uint32_t& block : clusters) block /= config.cluster;
         std::sort(clusters.begin(), clusters.end());

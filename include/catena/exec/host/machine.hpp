@@ -6,6 +6,7 @@
 #include "catena/exec/host/cluster.hpp"
 #include "catena/exec/host/streams.hpp"
 #include "catena/exec/host/warpgroups.hpp"
+#include "catena/exec/launch.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,14 +31,14 @@ class machine {
     machine(const machine&) = delete;
     machine& operator=(const machine&) = delete;
 
-    void begin_launch(std::string kernel, int threads, std::size_t shared_bytes, bool dependent,
-                      int cluster_blocks) {
+    void begin_launch(std::string kernel, const launch_config& config) {
         while (!clock_.begin_launch()) memory.global.renumber();
         report.begin_launch(std::move(kernel));
-        memory.begin_launch(shared_bytes);
-        cluster.begin_launch(cluster_blocks);
-        thread_count_ = threads;
-        dependent_ = dependent;
+        memory.begin_launch(config.shared_bytes);
+        cluster.begin_launch(static_cast<int>(config.cluster));
+        thread_count_ = static_cast<int>(config.threads);
+        block_count_ = static_cast<int>(config.blocks);
+        dependent_ = config.dependent;
     }
 
     /// False: a finding was added.
@@ -66,6 +67,7 @@ class machine {
 
     int threads() const { return thread_count_; }
     int block() const { return static_cast<int>(clock_.block()); }
+    int blocks() const { return block_count_; }
 
   private:
     /// What a block must have done by its end.
@@ -81,7 +83,7 @@ class machine {
         return false;
     }
 
-    int thread_count_ = 0;
+    int thread_count_ = 0, block_count_ = 0;
     bool dependent_ = false;
 };
 

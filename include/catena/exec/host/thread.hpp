@@ -81,6 +81,7 @@ class host {
     int threads() const { return machine_.threads(); }
     int warps() const { return machine_.threads() / 32; }
     int block() const { return machine_.block(); }
+    int blocks() const { return machine_.blocks(); }
 
     int cluster() const { return machine_.block() / machine_.cluster.blocks(); }
     int cluster_rank() const { return machine_.cluster.rank(); }

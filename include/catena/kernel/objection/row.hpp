@@ -1,6 +1,7 @@
 // What the row body (kernel/row.hpp) can be compiled with.
 #pragma once
 
+#include "catena/kernel/attention_layout.hpp"
 #include "catena/kernel/objection/rule.hpp"
 
 namespace CATENA_NAMESPACE {

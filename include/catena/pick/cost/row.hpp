@@ -43,17 +43,17 @@ inline constexpr double attended_instructions = 2.25;
 constexpr double attending_us(const row& r, const row_problem& p, const arch& a,
                               const cost_constants& c) {
     const row_policy& n = r.policy.row();
-    const int blocks = blocks_that_attend(r, p, a), warps = rows_of_block(n);
-    const int together = warps * attended_abreast(n);
-    const auto queries = static_cast<double>(whole_queries(static_cast<int>(p.slots)));
-    const auto own = static_cast<double>(p.slots + quotient(p.stored, key_heads_of(p)));
-    const double share = share_of_positions(static_cast<int>(p.positions), blocks);
-    const double rounds = units(share, together * keys_ahead);  // more queries find them in L1
-    const double multiplied = 2 * queries * share * head_values(n) / warp_size;
+    const attention_share share = share_of_attention(r, p, a);
+    const int warps = rows_of_block(n), together = warps * attended_abreast(n);
+    const double queries = whole_queries(share.queries);
+    const double own = share.queries + static_cast<double>(quotient(p.stored, key_heads_of(p)));
+    // More queries find keys and values in L1.
+    const double rounds = units(share.positions, together * keys_ahead);
+    const double multiplied = 2 * queries * share.positions * head_values(n) / warp_size;
     const double issued = attended_instructions * multiplied / (warp_issues * a.cycles_per_us);
     const double waited = 2 * rounds * c.late_load_us;
     return units(own, warps) * (c.late_load_us + c.sum_us) + 3 * c.sum_us +
-           (issued > waited ? issued : waited) + (blocks > 1 ? cluster_us : 0);
+           (issued > waited ? issued : waited) + (share.blocks > 1 ? cluster_us : 0);
 }
 
 /// The way of a block through its own code, with `warps` on its SM.
@@ -86,8 +86,7 @@ constexpr launch_time row_time(const row& r, const row_problem& p, const arch& a
                                const cost_constants& c) {
     const row_policy& n = r.policy.row();
     const bool attending = attends(p.needs.stages);
-    const auto blocks =
-        static_cast<double>(blocks_of(r, p) * (attending ? blocks_that_attend(r, p, a) : 1));
+    const auto blocks = static_cast<double>(blocks_of(r, p, a));
     const double of_sm = units(blocks, a.sms), resident = of_sm < per_sm ? of_sm : per_sm;
     const double waves = units(blocks, static_cast<double>(a.sms) * per_sm);
     const double block = attending ? attending_us(r, p, a, c)

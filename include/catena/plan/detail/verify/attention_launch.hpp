@@ -30,9 +30,8 @@ class attention_launch : public scan_launch {
     }
 
   private:
-    /// What the launch reads of a cache, in which it has stored the heads of all tokens before. The
-    /// cluster that reads a head's part of the rows is the one that has written it, and each of its
-    /// blocks has stored what it reads.
+    /// What the launch reads of a cache, as if the heads of all tokens were stored there before: a
+    /// block that has the position of one keeps it as it is stored.
     value cached(const row& r, const heads_args& a, const head_member& m) {
         const std::int64_t row = std::int64_t{m.k} * m.heads;
         const value heads = made_heads(r, a, m);

@@ -2,7 +2,7 @@
 // kernel/layout.hpp say.
 #pragma once
 
-#include "catena/kernel/layout.hpp"
+#include "catena/kernel/attention_layout.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/detail/verify/launch_rules.hpp"
 
@@ -107,22 +107,31 @@ inline void limit_attended_cache(launch_rules& rules, const heads_args& a, const
                "are not all in the cache", by.first_row, "positions");
 }
 
-/// Queries of a head of keys, for which a block has shared memory, with their scores of its own
-/// positions.
+/// Clusters share the queries of a head of keys, and each has some. A block has shared memory for
+/// its own, with their scores of its positions.
 inline void limit_queries(launch_rules& rules, const row_policy& p, const heads_args& a) {
     const std::int64_t key_heads = a.member[1].heads, heads = a.member[0].heads;
     rules.must(key_heads > 0 && heads % key_heads == 0, "have not equally many queries", key_heads,
                "heads of keys");
     if (rules.broken) return;
+    const std::int64_t blocks = key_heads * rules.cluster();
+    const std::int64_t clusters = quotient(rules.blocks(), blocks);
+    rules.must(clusters > 0 && clusters * blocks == rules.blocks(), "do not have all heads",
+               rules.blocks(), "its blocks");
     const std::int64_t queries = quotient(heads, key_heads) * a.tokens;
     rules.must(queries > 0, "are not there", queries, "queries of a head of keys");
-    rules.at_most(queries, most_queries, "queries of a head of keys");
-    const auto blocks = static_cast<int>(rules.cluster());
-    const std::int64_t share = share_of_positions(a.attended.positions, blocks);
-    rules.at_most(queries * share, most_scores, "scores of a block");
     if (rules.broken) return;
-    rules.room(attention_room::of(head_values(p), rows_of_block(p), static_cast<int>(queries),
-                                  a.attended.positions, blocks)
+    const std::int64_t most = round_up(quotient(queries + clusters - 1, clusters), queries_abreast);
+    rules.must((clusters - 1) * most < queries, "leave one without", queries,
+               "queries of a head of keys, of all clusters");
+    const std::int64_t own = most < queries ? most : queries;
+    rules.at_most(own, most_queries, "queries of a head of keys");
+    const auto of_cluster = static_cast<int>(rules.cluster());
+    const int share = share_of_positions(a.attended.positions, of_cluster);
+    rules.at_most(own * share, most_scores, "scores of a block");
+    if (rules.broken) return;
+    rules.room(attention_room::of(head_values(p), rows_of_block(p), static_cast<int>(own), a.tokens,
+                                  share, of_cluster)
                    .bytes());
 }
 
@@ -212,10 +221,10 @@ inline fault beyond(const step& s, const row& r, const heads_args& a) {
         rules.must(m.cache_rows > 0, "has no rows", m.cache_rows, "a cache");
     }
     rules.must(rows == a.rows, "are not those of all values", a.rows, "its heads");
+    if (a.attended.positions > 0) return rules.broken;
     const std::int64_t in_block = rows_of_block(p, sequences_of(a));
-    const std::int64_t blocks = a.attended.positions > 0 ? a.member[1].heads * rules.cluster()
-                                                         : (rows + in_block - 1) / in_block;
-    rules.must(s.config.blocks == blocks, "do not have all heads", s.config.blocks, "its blocks");
+    rules.must(s.config.blocks == (rows + in_block - 1) / in_block, "do not have all heads",
+               s.config.blocks, "its blocks");
     return rules.broken;
 }
 

@@ -47,6 +47,7 @@ class launch_rules {
         must(config_.shared_bytes >= shared, "is too little for its kernel", config_.shared_bytes,
              "its shared memory");
     }
+    std::int64_t blocks() const { return config_.blocks; }
     std::int64_t cluster() const { return config_.cluster; }
     std::int64_t width(int threads) const { return config_.threads / unsigned(threads); }
 
