@@ -190,7 +190,7 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     a.norm_q8_1 = p.norm_q8_1;
     if (c.routed) {
         a.routing = p.routing = put_routing(machine, *c.routed);
-        a.ids = a.routing.ids;
+        a.ids = a.routing.ids, a.ids_nb1 = a.routing.ids_nb;
     }
     if (c.heads) a.heads = p.heads = put_results(machine, *c.heads);
     a.combined = c.combined();
@@ -205,9 +205,9 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     const block_shape block = block_of(on, c);
     a.finished = block.finished;
     const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;
-    const int writer = !c.emits.empty() || c.routed ? 1 : 0;
+    const int writers = c.routed ? c.routed->tokens : c.emits.empty() ? 0 : 1;
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster + writer),
+        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster + writers),
         .threads = static_cast<std::uint32_t>(block.threads),
         .shared_bytes = static_cast<std::uint32_t>(block.shared),
         .dependent = on.dependent,

@@ -86,7 +86,7 @@ struct matvec_case {
     bool ends = false;              ///< it is one that another launch has begun
     catena::format_set emits = {};  ///< in which it writes that norm
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
-    /// How the launch sends its one token to its experts: then it finds `ids`.
+    /// How the launch sends its tokens to their experts: then it finds `ids`.
     std::optional<route_case> routed = std::nullopt;
     /// How the launch turns and stores its results: value i is that of member i.
     std::optional<head_case> heads = std::nullopt;

@@ -1,4 +1,4 @@
-// The cases of a matvec that finds the experts of its token: every router, with the parts of an
+// The cases of a matvec that finds the experts of its tokens: every router, with the parts of an
 // epilogue in turn.
 #include "sweep.hpp"
 
@@ -28,12 +28,12 @@ std::vector<matvec_case> routed_cases(const product_computation& computes,
         {plain}, {hidden}, {biased, gated}, {gated, hidden, shared}};
     std::vector<matvec_case> cases;
     for (route_case& routed : route_cases(routed_experts(how))) {
-        if (routed.tokens > 1 && routed.values == logits::different) continue;
         if (routed.gap > 0 || routed.lies != route_case::place::apart) continue;
-        routed.tokens = 1;
+        if (routed.values != logits::different && cases.size() % 2 == 0) routed.tokens = 1;
+        const std::size_t together = std::size(members) - (routed.tokens > 1 ? 1 : 0);
         matvec_case c{.what = routed.what + ", and its experts",
                       .k = unit,
-                      .members = members[cases.size() % std::size(members)],
+                      .members = members[cases.size() % together],
                       .experts = routed.experts,
                       .slots = routed.numbers.chosen,
                       .ids = chosen_of(routed),

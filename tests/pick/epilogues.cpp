@@ -223,8 +223,11 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     product_problem each = finished(1024, {member(128, quantized)});
     CHECK(threads(each) == 384);  // a block on each SM
     each.needs.stages = stage_kind::choose | stage_kind::weigh;
+    each.tokens = 1;
     CHECK(threads(each) == 256);  // one more that routes: an SM has two
     CHECK(launched(r, each, band_of(r, each)).blocks == 4 + 1);
+    each.tokens = 3;
+    CHECK(launched(r, each, band_of(r, each)).blocks == 4 + 3);
     CHECK(launched(r, finished(1024, {member(0, quantized)}), 32).blocks == 0);
     r.policy.matvec().placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);

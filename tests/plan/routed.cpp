@@ -1,4 +1,4 @@
-// Experts whose launch sends its token to them: when that is one launch, when it is not, and why.
+// Experts whose launch sends its tokens to them: when that is one launch, when it is not, and why.
 #include "faults.hpp"
 #include "router.hpp"
 
@@ -65,8 +65,12 @@ reason why_routing_apart(routed_layer& c, const options& asked = {}) {
 }  // namespace
 
 TEST_CASE("experts find themselves in the launch that multiplies with them", "[plan][routing]") {
-    router_shape oss = of_gpt_oss;
-    for (const router_shape& s : {of_qwen3, oss, of_deepseek}) {
+    router_shape oss = of_gpt_oss, two_tokens = of_gpt_oss, four_tokens = of_qwen3,
+                 eight_tokens = of_deepseek;
+    two_tokens.tokens = 2, four_tokens.tokens = 4, eight_tokens.tokens = 8;
+    for (const router_shape& s :
+         {of_qwen3, oss, of_deepseek, two_tokens, four_tokens, eight_tokens}) {
+        INFO(s.tokens << " tokens, " << s.experts << " experts");
         routed_layer c(s, s.experts == 32 ? format::mxfp4 : format::q4_K);
         const plan p = c.by_engine();
         REQUIRE(c.routed(p));
@@ -78,7 +82,8 @@ TEST_CASE("experts find themselves in the launch that multiplies with them", "[p
         CHECK(a.ids == a.routing.ids);
         CHECK(a.routing.weights == c.g[c.weights].data);
         CHECK(a.routing.experts == s.experts);
-        CHECK(a.routing.tokens == 1);
+        CHECK(a.routing.tokens == s.tokens);
+        CHECK(a.columns == s.tokens * s.chosen);
         CHECK(a.routing.numbers.chosen == s.chosen);
         CHECK(a.routing.numbers.groups == s.groups);
         CHECK((a.routing.bias != nullptr) == s.bias);
@@ -95,9 +100,7 @@ TEST_CASE("experts find themselves in the launch that multiplies with them", "[p
 }
 
 TEST_CASE("a launch without routing has no token of it", "[plan][routing]") {
-    router_shape s = of_qwen3;
-    s.tokens = 2;
-    routed_layer c(s);
+    routed_layer c({}, format::q6_K);
     const plan p = c.by_engine();
     REQUIRE(c.launch(p) >= 0);
     CHECK_FALSE(c.routed(p));
@@ -237,6 +240,15 @@ TEST_CASE("the proof finds every wrong routing of a launch of experts", "[plan][
         REQUIRE(c.routed(p));
         put(plan_faults{p}.route(static_cast<std::size_t>(c.launch(p))));
         CHECK_FALSE(routing_proved(c, p));
+    }
+    for (void (*const put)(route_args&) :
+         {+[](route_args& a) { --a.tokens; }, +[](route_args& a) { --a.numbers.chosen; }}) {
+        routed_layer c({.tokens = 4});
+        plan p = c.by_engine();
+        REQUIRE(c.routed(p));
+        put(plan_faults{p}.route(static_cast<std::size_t>(c.launch(p))));
+        CHECK_THAT(verify(c.g.view(), p).state.message,
+                   Catch::Contains("its columns are not those of the tokens that are routed"));
     }
     routed_layer c;  // the experts that it finds, and those that it multiplies with
     for (const bool both : {false, true}) {

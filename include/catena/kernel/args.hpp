@@ -358,9 +358,9 @@ struct matvec_args {
                                  ///< the members that ids pick
     bool weights_early = false;  ///< no weight ever changes: weights may be read before the grid
                                  ///< wait
-    route_args routing;  ///< the routing of the one token, if the policy routes: the first block
-                         ///< writes experts (to `ids`) and weights for later readers, the others
-                         ///< find their own; tokens = 0: no routing
+    route_args routing;  ///< the routing of all tokens, if the policy routes: for each of them a
+                         ///< block, the first ones, writes experts (to `ids`) and weights for
+                         ///< later readers, the others find their own; tokens = 0: no routing
     matvec_member member[max_members];
     head_group heads;  ///< the heads of one token that the results are, if the policy turns: value
                        ///< i is the result of matrix i, and without norm; members = 0: no heads

@@ -30,8 +30,8 @@ template <matvec_policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
 /// Finds the token and the slot of a band of experts, and the matrix that the slot's id picks. It
-/// waits for the ids, or for the logits of experts; the band before the first writes the experts
-/// that it finds. Returns the band's number among the bands of one slot; bands of dense members
+/// waits for the ids, or for the logits of experts; the bands before the first write the experts of
+/// a token each. Returns the band's number among the bands of one slot; bands of dense members
 /// stand behind those of all slots. `ring` is the memory of the ring, which may be written until
 /// the ring is filled.
 template <matvec_policy P, class X>
@@ -53,7 +53,8 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, st
     b.slot = slot;
     if (a.ids != nullptr) x.grid_wait();
     if constexpr (P.routes) {
-        route_work<X, routed_by_thread> work(x, a.routing, 0, ring);
+        const int routed = band < 0 ? band + a.routing.tokens : token;
+        route_work<X, routed_by_thread> work(x, a.routing, routed, ring);
         work.rank();
         if (band < 0)
             work.write();
@@ -75,9 +76,9 @@ template <matvec_policy P, format_set W>
 inline constexpr bool matvec_possible = !objection_to(matvec_of(P, W), P);
 
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
-/// more where the norm that the launch makes is written too, or the experts that it finds. Shared
-/// memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
-/// member's format is in W, k is a multiple of every member's block.
+/// more where the norm that the launch makes is written too, or one for each token whose experts it
+/// finds. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns
+/// when dense, every member's format is in W, k is a multiple of every member's block.
 template <class X, matvec_policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(matvec_possible<P, W>,
@@ -96,7 +97,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     int band = shares ? x.cluster() : x.block();
     if constexpr (P.placement == norm_placement::passing)
         if (band == a.bands) return write_norm<P>(x, a, reinterpret_cast<float*>(all_stages));
-    if constexpr (P.routes) --band;  // the first block writes the experts
+    if constexpr (P.routes) band -= a.routing.tokens;  // these blocks write experts
     // A block that makes its activation is dense.
     const bool expert = P.placement == norm_placement::producer && !P.turns && has_experts(a);
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,

@@ -61,7 +61,7 @@ struct matvec_policy {
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
     norm_placement placement = norm_placement::producer;
-    bool routes = false;        ///< one token: each block finds the expert that it multiplies with
+    bool routes = false;        ///< each block finds the expert that it multiplies with
     bool single_token = false;  ///< experts of one token alone
     bool turns = false;  ///< one token: results are heads, which are turned and stored in caches
 };

@@ -226,7 +226,7 @@ constexpr band_share share_of(const row& r, const product_problem& p, const arch
     const auto at_most = [&out](std::int64_t width) {
         if (width < out.width) out.width = static_cast<int>(width);
     };
-    const std::int64_t blocks = bands * out.cluster + (routes(p) ? 1 : 0);
+    const std::int64_t blocks = bands * out.cluster + (routes(p) ? p.tokens : 0);
     const std::int64_t of_sm = quotient(blocks + a.sms - 1, a.sms);
     out.width = n.min_blocks;  // the launch bounds hold these
     at_most(quotient(resident, of_sm));
@@ -416,7 +416,8 @@ inline launch_config config_of(const row& r, const product_problem& p, const arc
     out.cluster = static_cast<std::uint32_t>(shape.share.cluster);
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, shape.band)) * out.cluster;
     const bool writes_norm = p.needs.kind == skeleton::matvec && !p.needs.emits.empty();
-    if (writes_norm || routes(p)) ++out.blocks;
+    if (writes_norm) ++out.blocks;
+    if (routes(p)) out.blocks += static_cast<std::uint32_t>(p.tokens);
     out.threads = static_cast<std::uint32_t>(wide.policy.threads());
     out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(wide, p, shape.band));
     out.dependent = a.dependent_launch;

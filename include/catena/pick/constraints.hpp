@@ -133,7 +133,7 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
             return no(limit::gated_head, p.gate_k);
     }
     const std::int64_t columns = tokens_of(p);
-    const bool one = routes(p) || n.single_token || gates_inside(p);
+    const bool one = n.single_token || gates_inside(p);
     const std::int64_t most = one ? 1 : p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);
     if (p.needs.epilogue.has(epilogue_part::glu) && n.rows % 2 != 0)

@@ -273,7 +273,7 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     }
     for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
     if (combined(p)) bytes += 4 * p.columns;
-    if (routes(p)) bytes += 4 * (2 * std::int64_t{p.member[0].experts} + p.columns);
+    if (routes(p)) bytes += 4 * (2 * p.tokens * p.member[0].experts + p.columns);
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const std::int64_t columns = columns_of(p, m);

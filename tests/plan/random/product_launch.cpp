@@ -29,7 +29,7 @@ class product_launch : product_view<Args> {
     void run() {
         judge();
         if (!machine_.fault.empty()) return;
-        if constexpr (!tiled) compute_routes(a_.routing);  // of no token: ids are there
+        if constexpr (!tiled) compute_routes(a_.routing);  // of no tokens: ids are there
         for (int m = 0; m < a_.members; ++m)
             for (int c = 0; c < columns(a_.member[m]); ++c) column(a_.member[m], c);
         if constexpr (!tiled) write_norm();
@@ -174,7 +174,7 @@ class product_launch : product_view<Args> {
         else
             bands = a_.bands;
         int blocks = repeated * column_blocks() + band - repeated;
-        if constexpr (!tiled) blocks += writes_norm() + (routed() ? 1 : 0);
+        if constexpr (!tiled) blocks += writes_norm() + a_.routing.tokens;
         demand(
             bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
             "blocks that are not its bands, or a cluster for each");

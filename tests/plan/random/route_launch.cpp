@@ -101,7 +101,7 @@ void judge_routed(const catena::row& r, const catena::matvec_args& a, machine& m
     const bool routed = a.routing.tokens > 0;
     if (routed != r.policy.matvec().routes) m.blame("experts that its row does not find");
     if (!routed || !m.fault.empty()) return;
-    if (a.ids != a.routing.ids || a.columns != a.slots || a.routing.tokens != 1 ||
+    if (a.ids != a.routing.ids || a.columns != a.slots * a.routing.tokens ||
         a.slots != a.routing.numbers.chosen || !has_experts(a))
         m.blame("experts that are not those of a token");
     judge_routes(a.routing, catena::routed_experts(r.policy.matvec()), r.computes.product().stages,

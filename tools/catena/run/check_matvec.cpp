@@ -30,7 +30,7 @@ band band_at(const matvec_args& a, int member, int index, int column) {
     const int rows = band_results(a, m), first = index * rows;
     return {member, column, first, std::min(first + rows, m.rows),
             static_cast<std::uint32_t>(before_column(a, m, column) + m.first_band + index +
-                                       (a.routing.tokens > 0 ? 1 : 0))};
+                                       a.routing.tokens)};
 }
 
 std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int random_rows) {
@@ -190,7 +190,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     for (const sampled_band& b : bands) blocks.push_back(b.place().at.block * s.config.cluster);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
     if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
-    if (routed) blocks.push_back(0);
+    for (int t = 0; t < a.routing.tokens; ++t) blocks.push_back(static_cast<std::uint32_t>(t));
     const auto multiplied = multiplied_by(step, a, rows);  // a residual may be the same tensor
 
     step_result result;

@@ -1,6 +1,6 @@
-// The launch of experts sends its token to them itself, if that is legal and takes less time: each
-// of its blocks finds the expert that it multiplies with, and one writes all of them and their
-// weights for later readers.
+// The launch of experts sends its tokens to them itself, if that is legal and takes less time: each
+// of its blocks finds the expert that it multiplies with, and one for each token writes all of them
+// and their weights for later readers.
 #pragma once
 
 #include "catena/match/detail/route_finder.hpp"
@@ -18,15 +18,15 @@ class route_fuser : drafter {
   public:
     explicit route_fuser(draft& drafted) : drafter(drafted), find_(drafted.routings) {}
 
-    /// Lets the step that is tried cover the routing of the token that picks its matrices. None: it
-    /// has no such token, or it does not pay, and then the step is as it was.
+    /// Lets the step that is tried cover the routing of the tokens that pick its matrices. None: it
+    /// has no such tokens, or it does not pay, and then the step is as it was.
     std::optional<routing> fuse(attempt& tried) {
         const step& s = tried.step();
         if (s.what.kind() != skeleton::matvec) return std::nullopt;
         const std::int32_t sort = sort_of(s.what.product());
         if (sort < 0) return std::nullopt;
         const routing& r = find_.of(sort, [this](std::int32_t i) { return !draft_.covered(i); });
-        if (r.why.found() || !of_token(s.what.product(), r)) return std::nullopt;
+        if (r.why.found() || !of_tokens(s.what.product(), r)) return std::nullopt;
         const obstacle why = take(tried, r);
         if (!why.found()) return r;
         draft_.leave(why);
@@ -42,9 +42,9 @@ class route_fuser : drafter {
   private:
     route_finder& find_;
 
-    /// The ARGSORT whose first numbers pick the matrices of one token, or -1.
+    /// The ARGSORT whose first numbers pick the matrices of the tokens, or -1.
     std::int32_t sort_of(const product_problem& what) const {
-        const bool first = what.expert && what.tokens == 1 && !combined(what);
+        const bool first = what.expert && !combined(what);
         if (known_.routed_experts < 0 || !first) return -1;
         const drafted_output& lead = *(draft_.outputs.end() - what.member_count);
         const tensor& matmul = view_.node(lead.what.matmul);
@@ -55,9 +55,9 @@ class route_fuser : drafter {
     }
 
     /// Are the matrices those of the experts that are sorted, and as many read as are weighed?
-    static bool of_token(const product_problem& what, const routing& r) {
+    static bool of_tokens(const product_problem& what, const routing& r) {
         const problem_member* const end = what.member + what.member_count;
-        return r.tokens == 1 && r.numbers.chosen == slots_of(what) &&
+        return r.tokens == what.tokens && r.numbers.chosen == slots_of(what) &&
                std::all_of(what.member, end, [&](const problem_member& m) {
                    return !by_ids(what, m) || m.experts == r.experts;
                });

@@ -195,9 +195,9 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
                "the choice of experts");
     if (p.routes) {
         limit_routing(rules, a.routing, r.computes.product().stages, routed_experts(p));
-        rules.must(a.routing.tokens == 1 && experts && a.columns == a.slots &&
-                       a.slots == a.routing.numbers.chosen,
-                   "are not those of one token", a.columns, "its columns");
+        rules.must(experts && a.slots == a.routing.numbers.chosen &&
+                       a.columns == std::int64_t{a.slots} * a.routing.tokens,
+                   "are not those of the tokens that are routed", a.columns, "its columns");
     }
     rules.must(p.turns == (a.heads.members > 0), "are nothing that its row does, or are missing", 0,
                "heads");
