@@ -134,7 +134,7 @@ void turn_heads(const row_problem& p, table_of_stretches s) {
 void fill_attention(const row_problem& p, table_of_stretches s) {
     heads_args& a = s.to.heads;
     const std::int64_t key_heads = key_heads_of(p);
-    a.tokens = p.stored > 0 ? static_cast<std::int32_t>(quotient(p.stored, 2 * key_heads)) : 1;
+    a.tokens = static_cast<std::int32_t>(tokens_that_attend(p));
     head_member& queries = add_heads(p, quotient(p.rows, a.tokens), s);
     queries.f32 = s.results(p.rows * p.k);
     for (int i = 0; i < 2; ++i) {

@@ -142,6 +142,8 @@ TEST_CASE("scores are limited, and a head is whole lanes", "[constraints]") {
     attention a;
     a.p.slots = 0, a.p.rows = 0;
     CHECK(sentence(a.judge()) == "a head of keys has 0 queries; it attends for 1 or more");
+    a.p.slots = 8, a.p.rows = 4;
+    CHECK(a.judge().why == limit::queries);
     a.p = attention{}.p;
     a.p.positions = 8 * 2048;
     CHECK(a.judge().why == limit::none);

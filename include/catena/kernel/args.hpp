@@ -188,8 +188,8 @@ struct head_group {
 
 /// The arguments of the skeleton `row` for a computation with heads: each head has a warp of its
 /// own. If they are convolved, a warp has a head of all tokens of a sequence; if they are recalled
-/// or scanned, values_of_warp values of it. Attention has a block, or a cluster of them, for each
-/// head of keys.
+/// or scanned, values_of_warp values of it. Attention has equally many blocks, or clusters, for
+/// each head of keys.
 struct heads_args : head_group {
     convolution_args convolved;  ///< what makes the heads, if they are not in memory
     delta_args recalled;         ///< the same, if a state is asked for them

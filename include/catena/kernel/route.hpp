@@ -1,6 +1,6 @@
 // Routing: a block sends a token to its experts. In the row skeleton it sorts all of them, and
-// writes their numbers, the best first, and the weights of those that are chosen. In a matvec one
-// block does that, and each other one finds the expert at one place, for itself.
+// writes their numbers, the best first, and the weights of those that are chosen. In a matvec some
+// blocks do that, and each other one finds the expert at one place, for itself.
 //
 // Thread t owns experts t, t + threads, ... An expert's place is the number of experts that come
 // before it, which each thread counts for its own: that takes no rounds, and as long for one chosen

@@ -32,8 +32,8 @@ constexpr std::int64_t attention_bytes(const row& r, const row_problem& p,
         .bytes();
 }
 
-/// With so many blocks of a cluster: as many clusters as there are SMs for, and more where a block
-/// would have more queries or scores than it can.
+/// With so many blocks of a cluster, of a problem with heads of keys: as many clusters as there are
+/// SMs for, and more where a block would have more queries or scores than it can.
 constexpr attention_share share_of_attention(const row& r, const row_problem& p, const arch& a,
                                              int blocks) {
     const auto all = static_cast<int>(p.slots);
@@ -46,7 +46,8 @@ constexpr attention_share share_of_attention(const row& r, const row_problem& p,
         out.queries = queries < all ? queries : all;
     };
     const auto too_many = [&] {
-        return out.queries > most_queries || out.queries * out.positions > most_scores ||
+        return out.queries > most_queries ||
+               std::int64_t{out.queries} * out.positions > most_scores ||
                attention_bytes(r, p, out) > a.shared_per_block;
     };
     int clusters = 1;

@@ -165,9 +165,9 @@ constexpr rejection matmul_fits(const matmul_policy& n, const product_problem& p
 
 /// Have the blocks that share positions on the arch room for their queries and scores?
 constexpr rejection attention_fits(const row& r, const row_problem& p, const arch& a) {
-    if (p.slots < 1) return no(limit::queries, p.slots, 1);
+    if (key_heads_of(p) < 1) return no(limit::queries, p.slots, 1);
     const attention_share share = share_of_attention(r, p, a);
-    const int scores = share.queries * share.positions;
+    const std::int64_t scores = std::int64_t{share.queries} * share.positions;
     return scores > most_scores ? no(limit::scores, scores, most_scores) : rejection{};
 }
 

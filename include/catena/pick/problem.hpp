@@ -155,7 +155,7 @@ constexpr bool gates_inside(const product_problem& p) { return p.gate_k > 0; }
 constexpr bool makes_norm(const product_problem& p) {
     return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages) && !gates_inside(p);
 }
-/// Does a group send its token to the experts that it multiplies with?
+/// Does a group send its tokens to the experts that it multiplies with?
 constexpr bool routes(const product_problem& p) { return routes(p.needs.stages); }
 
 /// Does a launch make the norm that its matrices read?

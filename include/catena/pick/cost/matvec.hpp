@@ -281,7 +281,7 @@ constexpr double heads_us(const product_problem& p, const arch& a) {
     return has_heads(p.needs.epilogue) ? 400 / a.cycles_per_us : 0;
 }
 
-/// The time in which one block sorts all experts for later readers, while the others multiply.
+/// The time in which a block sorts a token's experts for later readers, while others multiply.
 constexpr double sorted_us(const matvec_policy& n, const product_problem& p, double warps,
                            const cost_constants& c) {
     if (!routes(p)) return 0;

@@ -34,7 +34,7 @@ struct stored_group {
     std::int64_t ids_nb1 = 0;
     const float* slot_weights = nullptr;
     bool combined = false;
-    route_args routing;       ///< routing of the one token; tokens = 0: ids are given
+    route_args routing;       ///< routing of all tokens; tokens = 0: ids are given
     std::int32_t heads = -1;  ///< index into head_launches: what the results are as heads, or -1
     std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;
     std::int32_t x_rows = 0, experts = 0, bands = 0;

@@ -47,7 +47,7 @@ class group_launch : public epilogue_launch {
         const std::int64_t rows = x_rows_of(a, tokens);
         value ids = single(own_number);
         if (few != nullptr && few->routing.tokens > 0) {  // no other block reads what one writes
-            if (few->routing.ids != a.ids)
+            if (few->routing.ids != a.ids || few->routing.ids_nb != a.ids_nb1)
                 fail("are not those that the launch finds", address_of(a.ids), "the ids");
             ids = route(few->routing);
         } else if (a.ids != nullptr) {

@@ -1,5 +1,5 @@
-// What the kernel of a table row of heads can be launched with, as kernel/args.hpp and
-// kernel/layout.hpp say.
+// What the kernel of a table row of heads can be launched with, as kernel/args.hpp,
+// kernel/layout.hpp and kernel/attention_layout.hpp say.
 #pragma once
 
 #include "catena/kernel/attention_layout.hpp"
