@@ -1,10 +1,13 @@
-# catena_add_test(<name> [OWN_PLANNER] [OPTIMIZED] [TOGETHER] SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
+# catena_add_test(<name> [OWN_PLANNER] [OPTIMIZED] [TOGETHER] SOURCES <files...> [LIBS <targets...>] [FIRST <targets...>] [LABELS <labels...>]
+#                 [TIMEOUT <s>])
 #
 # A Catch2 executable test_<name>, run as one ctest called <name>. Sources include
 # "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths. OWN_PLANNER: the
 # planner is compiled with the test, as sanitizers need it. OPTIMIZED: the test computes much itself; others
 # compile in half the time without optimization. TOGETHER: sources are compiled seven in one, in a third of the
-# time, so names in them must differ. Tests that may take long start first.
+# time, so names in them must differ. FIRST: static libraries among LIBS that linkers with GNU's options read before the
+# test's own objects. Of an inline function that both have, the first one is kept, so that of a library that is optimized.
+# Tests that may take long start first.
 
 # Catch2 3 brings its main as a library; Catch2 2 is one header, whose main is compiled once, here.
 find_package(Catch2 3 QUIET)
@@ -36,7 +39,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 function(catena_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_PLANNER;OPTIMIZED;TOGETHER" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_PLANNER;OPTIMIZED;TOGETHER" "TIMEOUT" "SOURCES;LIBS;FIRST;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
@@ -46,6 +49,12 @@ function(catena_add_test name)
     target_sources(catena_test_${name} PRIVATE ${PROJECT_BINARY_DIR}/planner.cpp)
   else()
     target_link_libraries(catena_test_${name} PRIVATE catena_planner)
+  endif()
+  if(NOT MSVC AND NOT APPLE)
+    foreach(library IN LISTS arg_FIRST)
+      target_link_options(catena_test_${name} PRIVATE
+        "SHELL:-Wl,--whole-archive \"$<TARGET_FILE:${library}>\" -Wl,--no-whole-archive")
+    endforeach()
   endif()
   set(level O0)
   if(arg_OPTIMIZED)
