@@ -3,7 +3,7 @@
 #
 # A Catch2 executable test_<name>, run as one ctest called <name>. Sources include
 # "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths. OWN_PLANNER: the
-# planner is compiled with the test, as sanitizers need it. OPTIMIZED: the test computes much itself; others
+# caller brings a planner, compiled as sanitizers need it. OPTIMIZED: the test computes much itself; others
 # compile in half the time without optimization. TOGETHER: sources are compiled seven in one, in a third of the
 # time, so names in them must differ. FIRST: static libraries among LIBS that linkers with GNU's options read before the
 # test's own objects. Of an inline function that both have, the first one is kept, so that of a library that is optimized.
@@ -45,9 +45,7 @@ function(catena_add_test name)
   endif()
   add_executable(catena_test_${name} ${arg_SOURCES})
   target_link_libraries(catena_test_${name} PRIVATE catena_test_main catena ${arg_LIBS})
-  if(arg_OWN_PLANNER)
-    target_sources(catena_test_${name} PRIVATE ${PROJECT_BINARY_DIR}/planner.cpp)
-  else()
+  if(NOT arg_OWN_PLANNER)
     target_link_libraries(catena_test_${name} PRIVATE catena_planner)
   endif()
   if(NOT MSVC AND NOT APPLE)
@@ -74,16 +72,22 @@ function(catena_add_test name)
 endfunction()
 
 # catena_watch_threads(<target>): ThreadSanitizer watches an OWN_PLANNER test, if the compiler has it and the build has
-# no sanitizer that it does not go with. Where gcov counts, -pthread keeps the threads' counts whole.
+# no sanitizer that it does not go with. Where gcov counts, -pthread keeps the threads' counts whole. The tests share a
+# planner, which is compiled once, and without optimization in two thirds of the time.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
 check_cxx_source_compiles("int main() {}" CATENA_THREAD_SANITIZER)
 unset(CMAKE_REQUIRED_FLAGS)
 find_package(Threads REQUIRED)
+add_library(catena_watched_planner OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/planner.cpp)
+target_link_libraries(catena_watched_planner PRIVATE catena)
+target_compile_options(catena_watched_planner PRIVATE -O0)
 function(catena_watch_threads target)
-  target_compile_options(${target} PRIVATE -pthread)
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:catena_watched_planner>)
+  foreach(watched IN ITEMS ${target} catena_watched_planner)
+    target_compile_options(${watched} PRIVATE -pthread $<$<BOOL:${CATENA_THREAD_SANITIZER}>:-fsanitize=thread>)
+  endforeach()
   if(CATENA_THREAD_SANITIZER)
-    target_compile_options(${target} PRIVATE -fsanitize=thread)
     target_link_options(${target} PRIVATE -fsanitize=thread)
   endif()
 endfunction()
