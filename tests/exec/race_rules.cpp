@@ -86,8 +86,8 @@ class script {
         verdict found = verdict::fine;
         const bool by_rules = next() % 4 == 0;  // alone, as for a copy of many bytes
         if (by_rules || !(a.write ? quick_write(cell_, me, now_) : quick_read(cell_, me, now_)))
-            found = a.write ? detail::write_cell(cell_, me, me, now_)
-                            : detail::read_cell(cell_, me, now_);
+            found = a.write ? catena::exec::detail::write_cell(cell_, me, me, now_)
+                            : catena::exec::detail::read_cell(cell_, me, now_);
         races += race;
         return race != (found != verdict::fine) ? -1 : race ? 0 : 1;
     }
