@@ -69,8 +69,8 @@ inline constexpr auto attention_heads =
     rms_norm | mul(weight) | rope | store<f32, f16, bf16, q8_0, q4_0> | emit<f32>;
 
 /// Attention of few tokens, with the heads on their way to it.
-inline constexpr auto attended_heads =
-    rms_norm | mul(weight) | rope | store<f16> | attend | emit<f32>;
+inline constexpr auto attended_heads = rms_norm | mul(weight) | rope | store<f16> | attend |
+                                       emit<f32> | quantize<q8_1> | readers | finish;
 
 /// What a convolution makes of the tokens of a sequence, such as Q, K and V on their way to linear
 /// attention: each value as it is, and heads normed.

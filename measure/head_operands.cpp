@@ -136,7 +136,7 @@ void fill_attention(const row_problem& p, table_of_stretches s) {
     const std::int64_t key_heads = key_heads_of(p);
     a.tokens = static_cast<std::int32_t>(tokens_that_attend(p));
     head_member& queries = add_heads(p, quotient(p.rows, a.tokens), s);
-    queries.f32 = s.results(p.rows * p.k);
+    if (p.needs.emits.has(format::f32)) queries.f32 = s.results(p.rows * p.k);
     for (int i = 0; i < 2; ++i) {
         head_member& m = add_heads(p, key_heads, s);
         m.cache_type = format::f16;
@@ -152,6 +152,9 @@ void fill_attention(const row_problem& p, table_of_stretches s) {
         reinterpret_cast<const std::uint16_t*>(s.input(2 * p.positions * a.tokens, format::f16));
     by.mask_nb = 2 * p.positions;
     by.scale = 1.0f / 16;
+    if (p.needs.emits.has(format::q8_1))
+        by.q8_1 = s.output(a.tokens * q8_1_row_bytes(std::int64_t{queries.heads} * queries.k),
+                           format::q8_1);
     turn_heads(p, s);
 }
 

@@ -38,6 +38,7 @@ row_problem small_row(const row& r) {
     if (attends(p.needs.stages)) {  // two heads of keys, for three tokens
         p.k = 128, p.slots = 12, p.positions = 150;
         p.rows = 2 * p.slots, p.stored = 2 * 2 * 3;
+        p.quant_k = 8 * p.k;
     }
     return p;
 }

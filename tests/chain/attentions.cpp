@@ -2,6 +2,7 @@
 #include "catena/chain/catalogue.hpp"
 #include "catena/chain/parts.hpp"
 #include "catena/chain/reference.hpp"
+#include "catena/match/pattern.hpp"
 #include "catena_test/catch.hpp"
 
 #include <cmath>
@@ -48,6 +49,19 @@ TEST_CASE("a chain that attends is spelled and lowered as it was written") {
                        stage_kind::store | stage_kind::attend));
     CHECK(c.emits == (format_set::of(f32) | f16));
     CHECK(complete<flow_after<flow{}, decltype(store<f16> | attend | emit<f32>)>>());
+}
+
+TEST_CASE("a chain may multiply what queries attend to") {
+    constexpr lowered_chain multiplied =
+        lower("multiplied", store<f16> | attend | emit<f32> | quantize<q8_1> | mul_mat<q4_K>);
+    CHECK(row_part(multiplied).emits == (format_set::of(f32) | f16 | q8_1));
+    CHECK(matvec_part(multiplied, format_set::of(q4_K)).activation == q8_1);
+    const pattern p = pattern_of(multiplied);
+    CHECK(p.known);
+    CHECK(p.stages == stage_set::of(stage_kind::attend));
+    CHECK(p.activations == format_set::of(q8_1));
+    CHECK(p.dense == format_set::of(q4_K));
+    CHECK(pattern_of(lowered).activations.empty());
 }
 
 TEST_CASE("rows that attend serve no heads that do not, and no others serve theirs") {

@@ -5,6 +5,7 @@
 
 #include "catena/arch/arch.hpp"
 #include "catena/chain/reference.hpp"
+#include "catena/format/codec.hpp"
 #include "catena/format/half.hpp"
 #include "catena/pick/config.hpp"
 
@@ -25,6 +26,11 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 int heads_of(const attention_case& c) { return c.key_heads * c.group; }
+std::int64_t row_of_token(const attention_case& c) { return std::int64_t{c.k} * heads_of(c); }
+/// Bytes of a token's results in q8_1; 0: they are not quantized.
+std::size_t quantized_bytes(const attention_case& c) {
+    return c.k % 32 == 0 ? size(q8_1_row_bytes(row_of_token(c))) : 0;
+}
 int cache_rows_of(const attention_case& c) { return c.first_row + c.positions + c.rows_behind; }
 float scale_of(const attention_case& c) { return 1 / std::sqrt(static_cast<float>(c.k)); }
 
@@ -172,7 +178,9 @@ void place_results(machine& on, const attention_case& c, heads_args& a) {
     const std::int64_t head = 4 * std::int64_t{c.k + c.gap};
     m.f32_nb1 = c.by_head ? head * a.tokens : head;
     m.f32_nb2 = c.by_head ? head : head * m.heads;
-    m.f32 = static_cast<float*>(on.blank("f32", size(head * m.heads * a.tokens)));
+    if (c.f32) m.f32 = static_cast<float*>(on.blank("f32", size(head * m.heads * a.tokens)));
+    if (quantized_bytes(c) > 0)
+        a.attended.q8_1 = on.blank("q8_1", quantized_bytes(c) * size(a.tokens));
 }
 
 attention_output launch(const instance& on, const attention_case& c, const operands& o) {
@@ -192,7 +200,10 @@ attention_output launch(const instance& on, const attention_case& c, const opera
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
     const std::int64_t bytes_of_results = 4 * std::int64_t{c.k + c.gap} * heads_of(c) * a.tokens;
     const std::vector<bytes> caches = read_caches(*machine, o.heads, a);
-    return {machine->read(a.member[0].f32, size(bytes_of_results)), caches[1], caches[2]};
+    attention_output out{{}, {}, caches[1], caches[2]};
+    if (c.f32) out.f32 = machine->read(a.member[0].f32, size(bytes_of_results));
+    if (by.q8_1 != nullptr) out.q8_1 = machine->read(by.q8_1, quantized_bytes(c) * size(a.tokens));
+    return out;
 }
 
 /// What the mask and the caches, as they are behind the launch, make of a token's queries.
@@ -223,7 +234,8 @@ std::vector<double> attended_by_reference(const attention_case& c, const operand
 }
 
 /// Numbers that should be NaN are NaN, and the others are close to what they should be.
-void check_numbers(const std::vector<float>& found, const std::vector<double>& wanted) {
+void check_numbers(const std::vector<float>& found, const std::vector<double>& wanted,
+                   double limit) {
     REQUIRE(found.size() == wanted.size());
     std::vector<float> numbers;
     std::vector<double> wanted_numbers;
@@ -234,7 +246,7 @@ void check_numbers(const std::vector<float>& found, const std::vector<double>& w
         numbers.push_back(found[i]), wanted_numbers.push_back(wanted[i]);
     }
     CHECK(same);
-    if (same) CHECK(nmse<float>(numbers, wanted_numbers) <= 1e-11);
+    if (same) CHECK(nmse<float>(numbers, wanted_numbers) <= limit);
 }
 
 void check_gaps(const attention_case& c, const bytes& f32) {
@@ -245,6 +257,18 @@ void check_gaps(const attention_case& c, const bytes& f32) {
         CHECK(std::all_of(first, first + static_cast<std::ptrdiff_t>(gap),
                           [](std::byte b) { return b == untouched; }));
     }
+}
+
+/// The rule of q8_1 makes these bytes of the f32 of a token, with zeros behind them.
+bytes quantized(const attention_case& c, const std::vector<float>& of_token) {
+    if (quantized_bytes(c) == 0) return {};
+    bytes row = encode_row(format::q8_1, of_token);
+    row.resize(quantized_bytes(c));
+    return row;
+}
+/// What a token's row of q8_1 holds.
+std::vector<float> numbers_in(const attention_case& c, const bytes& row) {
+    return decode_row<float>(format::q8_1, row, row_of_token(c));
 }
 
 }  // namespace
@@ -291,8 +315,16 @@ void check(const instance&, const attention_case& c, const attention_output& out
     const std::vector<double> queries = reference_of(o.heads, 0).value;
     for (int t = 0; t < c.tokens; ++t) {
         INFO("token " << t);
-        check_numbers(part_of(found, t, c.tokens),
-                      attended_by_reference(c, o, outputs, t, part_of(queries, t, c.tokens)));
+        const std::vector<double> wanted =
+            attended_by_reference(c, o, outputs, t, part_of(queries, t, c.tokens));
+        const bytes row = part_of(outputs.q8_1, t, c.tokens);
+        if (!c.f32) {
+            check_numbers(numbers_in(c, row), wanted, 1e-4);
+            continue;
+        }
+        const std::vector<float> of_token = part_of(found, t, c.tokens);
+        check_numbers(of_token, wanted, 1e-11);
+        CHECK(row == quantized(c, of_token));
     }
 }
 

@@ -36,13 +36,15 @@ struct attention_case {
     bool ids_of_64_bits = true;
     int gap = 0;              ///< elements between the heads of x, and of results
     bool by_head = false;     ///< the results of a head of all tokens lie together
+    bool f32 = true;          ///< the results are written as f32; as q8_1 they are if heads are of
+                              ///< whole blocks
     int nan_key = -1;         ///< a position whose key has a NaN in the first head
     int nan_value = -1;       ///< a position whose value has a NaN as element 1 of the first head
     bool large_keys = false;  ///< scores lie far apart
 };
 
 struct attention_output {
-    bytes f32, keys, values;
+    bytes f32, q8_1, keys, values;
     bool operator==(const attention_output&) const = default;
 };
 

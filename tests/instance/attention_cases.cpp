@@ -161,6 +161,8 @@ std::vector<attention_case> of_places(int k) {
     };
     add("gaps between heads", [](auto&) {});
     add("the results of a head together", [](auto& c) { c.by_head = true; });
+    add("results as q8_1 alone", [](auto& c) { c.f32 = false; });
+    add("rows of q8_1 without padding", [](auto& c) { c.k = 64, c.group = 4, c.f32 = false; });
     add("a norm without a weight, a scale",
         [](auto& c) { c.weighted = false, c.query_scale = 0.125f; });
     return all;

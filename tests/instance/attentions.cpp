@@ -11,7 +11,7 @@ namespace {
 constexpr row_computation all{.stages = stage_set::of(stage_kind::rms_norm) |
                                         stage_kind::mul_weight | stage_kind::rope |
                                         stage_kind::store | stage_kind::attend,
-                              .emits = format_set::of(format::f32) | format::f16};
+                              .emits = format_set::of(format::f32) | format::f16 | format::q8_1};
 constexpr row_policy shorter{.threads = 320, .values = 4, .rows = 10, .cluster = 8, .vector = true};
 constexpr row_policy longer{.threads = 320, .values = 8, .rows = 10, .cluster = 8, .vector = true};
 constexpr row_policy single_blocks{.threads = 320, .values = 4, .rows = 10, .vector = true};
@@ -58,6 +58,7 @@ TEST_CASE("What a query attends to depends neither on the other tokens nor on th
                 CHECK(alone.keys == together.keys);
                 CHECK(alone.values == together.values);
                 CHECK(results_in(c, alone.f32) == part_of(results, t, c.tokens));
+                CHECK(alone.q8_1 == part_of(together.q8_1, t, c.tokens));
             }
         }
 }

@@ -123,6 +123,10 @@ void each_attention(const row_computation& computes, const Visit& visit) {
                         p.rows = key_heads * p.slots;
                         p.stored = 2 * key_heads * tokens;
                         p.positions = positions;
+                        const bool quantizes = k % 32 == 0;  // whole blocks
+                        const format_set q8_1 = format_set::of(format::q8_1);
+                        p.needs.emits = computes.emits.without(quantizes ? format_set{} : q8_1);
+                        p.quant_k = quantizes ? k * key_heads * group : 0;
                         visit(p);
                     }
 }

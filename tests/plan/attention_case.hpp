@@ -15,6 +15,9 @@ struct attention_case : attention_graph {
         return proved_plan(g, shipped_table(), asked);
     }
     std::int32_t step(const catena::plan& p) const { return p.at(g.position(attention)).step; }
+    const catena::step& step_of_reader(const catena::plan& p) const {
+        return p.steps()[static_cast<std::size_t>(p.at(g.position(reader)).step)];
+    }
     catena::heads_args args(const catena::plan& p) const { return p.args(step(p), nullptr).heads; }
 };
 

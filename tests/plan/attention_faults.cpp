@@ -227,6 +227,12 @@ std::vector<fault> faults_of_results() {
     using member = head_member;
     return {
         {"attention that is not written", in_queries([](member& m) { return drop(m.f32); })},
+        {"attention that nobody quantizes",
+         [](plan_faults& p, std::size_t s) {
+             const bool attends = p.is_heads(s) && p.heads(s).attended.positions > 0;
+             planned_chain& made = p.chains()[static_cast<std::size_t>(p.at(s).chain)];
+             return attends && !std::exchange(made.layouts, {}).empty();
+         }},
         {"attention that is written elsewhere",
          in_queries([](member& m) { return shift(m.f32, 64); })},
         {"attention that is written over queries",
@@ -236,9 +242,11 @@ std::vector<fault> faults_of_results() {
         {"attention that is written over a cache",
          in_attention([](args& a) { return replace(a.member[0].f32, a.member[2].cache); })},
         {"attention that is written at other distances",
-         in_queries([](member& m) { return (m.f32_nb1 += 16) > 0; })},
-        {"attention of tokens that is written at other distances",
-         in_attention([](args& a) { return a.tokens > 1 && (a.member[0].f32_nb2 += 16) > 0; })},
+         in_queries([](member& m) { return m.f32 != nullptr && (m.f32_nb1 += 16) > 0; })},
+        {"attention of tokens that is written at other distances", in_attention([](args& a) {
+             member& m = a.member[0];
+             return a.tokens > 1 && m.f32 != nullptr && (m.f32_nb2 += 16) > 0;
+         })},
     };
 }
 

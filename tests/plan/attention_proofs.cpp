@@ -57,7 +57,9 @@ TEST_CASE("the proof finds faults of launches that attend", "[plan][attention]")
          {attention_shape{.first_row = 64},
           attention_shape{.tokens = 2, .first_row = 64, .cache_rows = 321, .sinks = true},
           attention_shape{.tokens = 3, .norms = false, .mask = false},
-          attention_shape{.heads = 4, .key_heads = 4, .positions = 1024, .cache_rows = 1024}}) {
+          attention_shape{.heads = 4, .key_heads = 4, .positions = 1024, .cache_rows = 1024},
+          attention_shape{.tokens = 2, .matrix = format::q4_K},
+          attention_shape{.tokens = 2, .matrix = format::q4_K, .read_besides = true}}) {
         attention_case c(is);
         const attending_plan p(c);
         for (const fault& f : faults_of_attention()) {
@@ -154,6 +156,15 @@ TEST_CASE("the proof lets no block attend with more queries or scores than it ha
     CHECK_THAT(said_of([](heads_args& a) {
                    for (int i = 0; i < 3; ++i) a.member[i].k -= 4;
                }),
+               Catch::Contains("elements of a head are no multiple of what its kernel takes"));
+}
+
+TEST_CASE("the proof wants whole blocks of what is quantized", "[plan][attention]") {
+    CHECK_THAT(said(attention_case({.tokens = 2, .matrix = format::q4_K}),
+                    [](attention_case&, heads_args& a) {
+                        for (int i = 0; i < 3; ++i) a.member[i].k -= 8;
+                        a.turn.dims -= 8;
+                    }),
                Catch::Contains("elements of a head are no multiple of what its kernel takes"));
 }
 

@@ -100,7 +100,9 @@ workspace_use workspace_use_of(const plan& plan, int index, std::string& fault) 
         const row_problem& what = s.what.row();
         const std::int64_t rows = what.quant_k > 0 ? what.rows * what.k / what.quant_k : what.rows;
         const std::int64_t k = what.quant_k > 0 ? what.quant_k : what.k;
-        add_layouts(args.row, workspace, rows, k, s.chain, out.writes);
+        row_args by = args.row;
+        if (attends(what.needs.stages)) by.q8_1 = args.heads.attended.q8_1;
+        add_layouts(by, workspace, rows, k, s.chain, out.writes);
         return out;
     }
     const product_problem& what = s.what.product();

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 using namespace catena;
 using namespace catena::tool;
@@ -17,12 +18,22 @@ using namespace catena_test;
 
 namespace {
 
+int nodes_of(const attention_shape& is) {
+    return 3 + (is.turns ? 2 : 0) + (is.norms ? 4 : 0) + (is.scale != 1 ? 1 : 0);
+}
 /// What the only step of the graph is found to be.
 step_result run_attention(const attention_shape& is, const change<heads_args>& before = {},
                           const change<heads_args>& behind = {}) {
     attention_graph a(is);
-    const int nodes = 3 + (is.turns ? 2 : 0) + (is.norms ? 4 : 0) + (is.scale != 1 ? 1 : 0);
-    return run_only_step(as_file(a.g, "attending"), nodes, before, behind);
+    return run_only_step(as_file(a.g, "attending"), nodes_of(is), before, behind);
+}
+/// What attention, and the matrix that reads what it quantizes, are found to be.
+std::vector<step_result> run_both(const attention_shape& is,
+                                  const change<heads_args>& behind = {}) {
+    attention_graph a(is);
+    const auto all = run_steps(as_file(a.g, "multiplied"), nodes_of(is), {}, behind);
+    REQUIRE(all.size() == 2);
+    return all;
 }
 
 const attention_shape usual = {.tokens = 3, .first_row = 64, .sinks = true, .scale = 0.5f};
@@ -92,4 +103,25 @@ TEST_CASE("what a launch that attends reads or writes wrong is found", "[run][at
     };
     CHECK(in_cache(1) == "keys f16");
     CHECK(in_cache(2) == "values f16");
+}
+
+TEST_CASE("what a launch that attends quantizes is compared, and read by its matrix",
+          "[run][attended]") {
+    for (const std::int64_t heads : {4, 6})  // rows of 512 elements, and with padding
+        for (const bool besides : {false, true}) {
+            CAPTURE(heads, besides);
+            const attention_shape is{
+                .tokens = 3, .heads = heads, .matrix = format::q4_K, .read_besides = besides};
+            const std::vector<step_result> all = run_both(is);
+            for (const step_result& r : all) CHECK(wrong_in(r) == "");
+            CHECK(all[0].comparisons.size() == (besides ? 5 : 4));
+            const auto in_row = [&](std::int64_t byte) {
+                return wrong_in(run_both(is, [=](heads_args& a) {
+                    auto* const rows = static_cast<std::byte*>(a.attended.q8_1);
+                    rows[2 * q8_1_row_bytes(128 * heads) + byte] ^= std::byte{64};
+                })[0]);
+            };
+            CHECK(in_row(36 + 4) == "q8_1");
+            if (heads == 6) CHECK(in_row(6 * 128 / 32 * 36) == "q8_1 padding");
+        }
 }

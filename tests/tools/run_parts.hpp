@@ -16,6 +16,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace catena_test {
 
@@ -67,10 +68,11 @@ struct changed_launch {
     }
 };
 
-/// What the only step of a graph is found to be: `nodes` nodes, launched on the host.
+/// What the steps of a graph are found to be, launched on the host. The first has `nodes` nodes.
 template <class Args>
-catena::tool::step_result run_only_step(const catena::json::graph& g, int nodes,
-                                        const change<Args>& before, const change<Args>& behind) {
+std::vector<catena::tool::step_result> run_steps(const catena::json::graph& g, int nodes,
+                                                 const change<Args>& before,
+                                                 const change<Args>& behind) {
     using namespace catena::tool;
     const auto on = host_machine(1);
     const placement where{g, *on};
@@ -78,10 +80,22 @@ catena::tool::step_result run_only_step(const catena::json::graph& g, int nodes,
         changed_launch<Args>::table(on->equip(table_for("sm_90")), before, behind);
     const catena::plan p = catena::planner{t}.plan(where.view());
     REQUIRE(p.state().ok());
-    REQUIRE(p.steps().size() == 1);
+    REQUIRE(p.steps().size() > 0);
     CHECK(p.steps()[0].node_count == nodes);
     checker check{p, where, *on, {}};
-    return check.run(0);
+    std::vector<step_result> all;
+    for (const catena::step& s : p.steps())
+        all.push_back(check.run(static_cast<int>(&s - p.steps().begin())));
+    return all;
+}
+
+/// The same of a graph with one step.
+template <class Args>
+catena::tool::step_result run_only_step(const catena::json::graph& g, int nodes,
+                                        const change<Args>& before, const change<Args>& behind) {
+    const auto all = run_steps(g, nodes, before, behind);
+    REQUIRE(all.size() == 1);
+    return all[0];
 }
 
 }  // namespace catena_test

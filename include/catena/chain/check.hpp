@@ -22,9 +22,6 @@ inline constexpr stage_set recalled_stages = stage_kind::delta_rule | stage_kind
 /// The stages that a scanned value passes.
 inline constexpr stage_set scanned_stages = stage_kind::ssm_scan | stage_kind::emit;
 
-/// The stages that a value passes which attention has made.
-inline constexpr stage_set attended_stages = stage_kind::attend | stage_kind::emit;
-
 /// The rule of a second norm, whose result only a weight reads, then the op's own, and then those
 /// of what a convolution, the delta rule, a scan and attention make.
 template <flow Before, class Op>
@@ -46,9 +43,11 @@ constexpr flow flow_after_op() {
     static_assert(recalled, "catena: delta_rule makes heads, which emit<f32> writes");
     constexpr bool scanned = next.refused || !scans(Before.passed) || scanned_stages.has(next.last);
     static_assert(scanned, "catena: ssm_scan makes heads, which emit<f32> writes");
-    constexpr bool attended =
-        next.refused || !attends(Before.passed) || attended_stages.has(next.last);
-    static_assert(attended, "catena: attend makes heads, which emit<f32> writes");
+    constexpr bool attended = next.refused || !attends(Before.passed) ||
+                              !next.behind(stage_kind::quantize) || Before.emitted.has(format::f32);
+    static_assert(attended,
+                  "catena: attend makes heads, which emit<f32> writes, and quantize<q8_1> behind "
+                  "that");
     return of_heads && recalled && scanned && attended ? next : refused;
 }
 

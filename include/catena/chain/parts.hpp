@@ -28,6 +28,13 @@ constexpr bool emits_sum(const lowered_chain& chain, int i) {
     return before == stage_kind::join_residual ? normed : sum_stages.has(before);
 }
 
+/// Where a stage stands in the chain; -1: nowhere.
+constexpr int place_of(const lowered_chain& chain, stage_kind kind) {
+    for (int i = 0; i < chain.count; ++i)
+        if (chain.stages[i].kind == kind) return i;
+    return -1;
+}
+
 /// Parts of the chain's epilogue.
 constexpr epilogue_set epilogue_of(const lowered_chain& chain) {
     epilogue_set parts;

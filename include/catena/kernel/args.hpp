@@ -155,9 +155,9 @@ struct scan_args {
 /// Attention of the heads of a launch, whose members are queries, keys and values. Keys and values
 /// are stored, and those of all positions are read, in the caches of members 1 and 2, which have
 /// equally many heads of k elements without gaps. Neighboring queries share a head of keys. What a
-/// query attends to is written instead of it, as f32 of member 0. It overlaps nothing that the
-/// launch reads, which other blocks may still do. Keys and values are not written as f32. No norm
-/// is one of tokens.
+/// query attends to is written instead of it, as f32 of member 0, as q8_1, or as both. It overlaps
+/// nothing that the launch reads, which other blocks may still do. Keys and values are not written
+/// as f32. No norm is one of tokens.
 struct attention_args {
     const std::uint16_t* mask = nullptr;  ///< f16 [positions, tokens], unit element stride, added
                                           ///< to scores: of -inf a position does not count,
@@ -169,6 +169,8 @@ struct attention_args {
                                    ///< nothing
     std::int32_t first_row = 0;    ///< the row of both caches that is position 0
     float scale = 1;               ///< factor of scores, before the mask
+    void* q8_1 = nullptr;  ///< [k * heads, tokens], rows padded with zeros, receives what queries
+                           ///< attend to; k is a multiple of 32; null: not written
 };
 
 /// Values with heads of the same tokens, and the turn of those that are turned.

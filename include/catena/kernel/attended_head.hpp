@@ -8,13 +8,15 @@
 //   scores      neighboring lanes have a key together, and multiply it with four queries
 //   soft max    a warp has the scores of a query
 //   values      neighboring lanes have a value together, and add it to four sums
-//   parts       the first block of the cluster adds up what all have made
+//   parts       the first block of the cluster adds up what all have made, and writes it as f32
+//               and as q8_1
 #pragma once
 
 #include "catena/exec/elementary.hpp"
 #include "catena/exec/executor.hpp"
 #include "catena/kernel/attention_layout.hpp"
 #include "catena/kernel/head_work.hpp"
+#include "catena/kernel/quantize.hpp"
 #include "catena/kernel/reduce.hpp"
 
 #include <cstddef>
@@ -383,23 +385,57 @@ class attended_head {
     }
 
     CATENA_FN void join_blocks() {
-        const head_member& m = a_.member[0];
-        const int quads = quotient(m.k, quad), part = most_ * head;
+        const int k = a_.member[0].k, quads = quotient(k, quad), all = queries_ * quads;
         CATENA_NO_UNROLL
-        for (int i = x_.thread(); i < queries_ * quads; i += x_.threads()) {
-            const int query = quotient(i, quads), at = quad * (i - query * quads);
+        for (int first = x_.warp() * warp_size; first < all; first += x_.threads()) {
+            const int i = first + x_.lane();  // whole warps: shuffles
+            const int query = i < all ? quotient(i, quads) : 0, at = quad * (i - query * quads);
             real sum[quad] = {real{0}, real{0}, real{0}, real{0}};
             CATENA_NO_UNROLL
             for (int b = 0; b < blocks_; ++b) {
                 real own[quad];
-                load_quad<true>(x_, part_ + b * part + query * head, at, m.k, own);
+                load_quad<true>(x_, part_ + (b * most_ + query) * head, at, k, own);
                 const real weight = x_.load(weight_ + query * blocks_ + b);
                 CATENA_UNROLL
                 for (int e = 0; e < quad; ++e) sum[e] = fma(weight, own[e], sum[e]);
             }
-            store_quad<true>(
-                x_, row_at(m.f32, {m.f32_nb1, m.f32_nb2, 0}, {head_of(query), token_of(query), 0}),
-                at, m.k, sum);
+            write(query, at, sum);
+        }
+        if constexpr (C.emits.has(format::q8_1)) pad_rows();
+    }
+
+    /// A thread's quad of what a query attends to.
+    CATENA_FN void write(int query, int at, const real (&v)[quad]) {
+        const head_member& m = a_.member[0];
+        const int head_number = head_of(query), token = token_of(query);
+        if (m.f32 != nullptr)
+            store_quad<true>(x_, row_at(m.f32, {m.f32_nb1, m.f32_nb2, 0}, {head_number, token, 0}),
+                             at, m.k, v);
+        if constexpr (C.emits.has(format::q8_1)) {
+            if (by_.q8_1 == nullptr) return;
+            const quantized_quad z = quantize(x_, v);
+            std::byte* const block = row_of(token) + (head_number * m.k + at) / 32 * q8_1_bytes;
+            if (at < m.k) store_share(x_, place_of_q8_1(block), z.d_bits(), z.q);
+        }
+    }
+    CATENA_FN int row_bytes() const {
+        const head_member& m = a_.member[0];
+        return padded_q8_1_bytes(static_cast<unsigned>(m.k * m.heads));
+    }
+    CATENA_FN std::byte* row_of(int token) const {
+        return static_cast<std::byte*>(by_.q8_1) + distance(token, row_bytes());
+    }
+    /// Zeros behind a token's last head.
+    CATENA_FN void pad_rows() {
+        const head_member& m = a_.member[0];
+        const int begin = m.k * m.heads / 32 * q8_1_bytes, end = row_bytes();
+        if (by_.q8_1 == nullptr || begin == end) return;
+        CATENA_NO_UNROLL
+        for (int q = 0; q < queries_; ++q) {
+            if (head_of(q) + 1 != m.heads) continue;
+            CATENA_NO_UNROLL
+            for (int i = begin + 4 * x_.thread(); i < end; i += 4 * x_.threads())
+                x_.store(reinterpret_cast<unsigned*>(row_of(token_of(q)) + i), 0u);
         }
     }
 };

@@ -123,15 +123,18 @@ constexpr bool take(pattern& out, stage_set& passed, const stage& s, bool of_sum
 }  // namespace detail
 
 /// The pattern of a chain whose stages make one value, which at most one group reads, and that may
-/// also emit the sum that its norm reads.
+/// also emit the sum that its norm reads. Of a chain that attends it is that of the readers alone:
+/// attention itself is found by match/detail/attention_finder.hpp.
 constexpr pattern pattern_of(const lowered_chain& chain) {
     pattern out;
     stage_set passed;
-    for (int i = 0; i < chain.count; ++i)
+    const int attending = chain::place_of(chain, stage_kind::attend);
+    if (attending >= 0) out.stages = stage_set::of(stage_kind::attend);
+    for (int i = attending + 1; i < chain.count; ++i)
         if (!detail::take(out, passed, chain.stages[i], chain::emits_sum(chain, i))) return {};
     if (has_float_weights(out.dense | out.expert)) out.activations = out.activations | format::f32;
     if (chain::turns_heads(chain)) return {};  // plan/detail/draft/head_fuser.hpp finds these
-    const bool value = out.stages.any(value_stages);
+    const bool value = out.stages.any(value_stages | stage_kind::attend);
     const bool group = !out.dense.empty() || !out.expert.empty();
     const bool whole = value || out.stages.empty();  // no sum without the norm that reads it
     const bool again = out.has(stage_kind::next_norm) == out.has(stage_kind::mul_next_weight);

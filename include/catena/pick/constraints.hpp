@@ -78,7 +78,9 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
 constexpr std::int64_t row_unit(const row_policy& n, const row_problem& p) {
     std::int64_t unit = n.vector ? 4 : 1;
     if (recalls(p.needs.stages)) return values_of_warp;
-    if (attends(p.needs.stages)) return attended_by_lane;
+    if (attends(p.needs.stages))
+        return p.needs.emits.has(format::q8_1) ? info(format::q8_1).block_elements
+                                               : attended_by_lane;
     if (has_heads(p.needs.stages)) {
         for (const format id : p.needs.emits)
             if (info(id).block_elements > unit) unit = info(id).block_elements;

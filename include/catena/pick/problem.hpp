@@ -216,8 +216,13 @@ constexpr row_problem of_one_token(row_problem p) {
 /// norm is read once.
 constexpr std::int64_t bytes_of_attention(const row_problem& p) {
     const std::int64_t vectors = operands_read(p.needs.stages, operand_shape::vector);
-    return p.k * (2 * 2 * p.positions * key_heads_of(p) + 2 * 4 * p.rows + (4 + 2) * p.stored +
-                  4 * vectors);
+    const std::int64_t results = p.k * p.rows;
+    std::int64_t bytes = 4 * results + p.k * (2 * 2 * p.positions * key_heads_of(p) +
+                                              (4 + 2) * p.stored + 4 * vectors);
+    if (p.needs.emits.has(format::f32)) bytes += 4 * results;
+    if (p.needs.emits.has(format::q8_1))
+        bytes += quotient(results, p.quant_k) * q8_1_row_bytes(p.quant_k);
+    return bytes;
 }
 
 /// Heads are read once and written once: as f32, or in the format of a cache. The weight of a norm

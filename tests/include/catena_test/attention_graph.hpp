@@ -16,6 +16,9 @@ struct attention_shape {
     float scale = 1;               ///< of queries, behind their turn
     std::int64_t rows_around = 0;  ///< rows of a cache before those that are stored, and behind
     bool query_token_norms = false, key_token_norms = false;  ///< norms of all heads of a token
+    format matrix = format::unknown;  ///< of the matrix that reads attention; unknown: another op
+                                      ///< reads it
+    bool read_besides = false;        ///< so does another op beside the matrix
 };
 
 /// What stands between the matrices of a layer and the one behind its attention.
@@ -54,7 +57,10 @@ struct attention_graph {
                            {queries, read_keys, read_values, mask, sinks});
         const float scale = 0.125f;
         std::memcpy(g[attention].params, &scale, sizeof scale);
-        reader = g.other({g.reshape(attention, {is.k * is.heads, is.tokens})});
+        const id rows = g.reshape(attention, {is.k * is.heads, is.tokens});
+        const bool multiplied = is.matrix != format::unknown;
+        reader = multiplied ? g.matmul(is.matrix, 256, rows) : g.other({rows});
+        if (is.read_besides) g.other({rows});
     }
 
     /// Elements of a row of a cache.

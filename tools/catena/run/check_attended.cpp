@@ -100,6 +100,16 @@ class attended_data {
     }
 };
 
+/// What is quantized of all queries, as rows of their tokens.
+row_args quantized_rows(const heads_args& a) {
+    row_args rows;
+    rows.q8_1 = a.attended.q8_1;
+    rows.k = rows.quant_k = a.member[0].k * a.member[0].heads;
+    rows.rows = a.tokens;
+    rows.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(rows.quant_k));
+    return rows;
+}
+
 }  // namespace
 
 step_result checker::run_attended(int step, const heads_args& a) {
@@ -119,8 +129,10 @@ step_result checker::run_attended(int step, const heads_args& a) {
     attends.stages[attends.count++] = {.kind = stage_kind::emit,
                                        .formats = format_set::of(format::f32)};
     const chain::outputs wanted = chain::reference(attends, in);
+    activations_[plan_.steps()[static_cast<std::size_t>(step)].chain] = wanted.value;
     return launch_and_compare(step, a, [&](step_result& result) {
         member_data(on_, a, a.member[0]).compare("attention", wanted, result);
+        compare_value(quantized_rows(a), wanted.value, result);
         member_data(on_, a, a.member[1]).compare("keys", made[1], result);
         member_data(on_, a, a.member[2]).compare("values", made[2], result);
     });

@@ -46,7 +46,13 @@ struct quantize_op : quantize_stage {
         constexpr bool of_value = !routes(Before.passed);
         static_assert(!named || !of_activations || !distinct || !once || of_value,
                       "catena: weights of experts are read as f32: remove quantize<F>");
-        if (!named || !of_activations || !distinct || !once || !of_value) return refused;
+        constexpr bool of_heads =
+            !attends(Before.passed) || lowered.formats == format_set::of(format::q8_1);
+        static_assert(!named || !of_activations || !distinct || !once || of_heads,
+                      "catena: what queries attend to is quantized for few columns: write "
+                      "quantize<q8_1>");
+        if (!named || !of_activations || !distinct || !once || !of_value || !of_heads)
+            return refused;
         flow next = Before.then(kind);
         next.engine_reads = (scales_apart(Fs) && ...);
         return next;

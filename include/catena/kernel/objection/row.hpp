@@ -26,7 +26,9 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
         return {"positions of attention, and nothing else, are shared by 2, 4 or 8 blocks"};
     if (!has_heads(c.stages)) return {};
     if (p.values == 0 || p.rows == 0) return {"a head has a warp, which keeps its values"};
-    if (!cache_formats.contains(c.emits)) return {"heads are written as f32 and into caches"};
+    format_set written = c.emits;
+    if (attends(c.stages)) written = written.without(format_set::of(format::q8_1));
+    if (!cache_formats.contains(written)) return {"heads are written as f32 and into caches"};
     if (convolves(c.stages)) {
         if (!(stage_kind::convolve | stage_kind::rms_norm).contains(c.stages))
             return {"heads that a convolution makes are normed, and nothing else"};
@@ -43,8 +45,8 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
         const int lanes = attending_lanes(p);
         if (!p.vector || (lanes != warp_size && lanes != warp_size / 2))
             return {"a head that is attended to has 128 or 256 elements, read 16 bytes at a time"};
-        if (c.emits != (format_set::of(format::f32) | format::f16))
-            return {"keys and values are stored as f16, and what queries attend to is f32"};
+        if (written != (format_set::of(format::f32) | format::f16))
+            return {"keys and values are stored as f16, and what queries attend to is f32 or q8_1"};
     } else if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages)) {
         return {"heads are normed, weighed, turned and stored, and nothing else"};
     }

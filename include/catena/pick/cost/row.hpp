@@ -52,8 +52,11 @@ constexpr double attending_us(const row& r, const row_problem& p, const arch& a,
     const double multiplied = 2 * queries * share.positions * head_values(n) / warp_size;
     const double issued = attended_instructions * multiplied / (warp_issues * a.cycles_per_us);
     const double waited = 2 * rounds * c.late_load_us;
+    const bool quantized = quantizes(p.needs.emits);
+    const auto quads = static_cast<double>(quantized ? quotient(share.queries * p.k, 4) : 0);
     return units(own, warps) * (c.late_load_us + c.sum_us) + 3 * c.sum_us +
-           (issued > waited ? issued : waited) + (share.blocks > 1 ? cluster_us : 0);
+           (issued > waited ? issued : waited) + (share.blocks > 1 ? cluster_us : 0) +
+           units(quads, n.threads) * c.quantize_us;
 }
 
 /// The way of a block through its own code, with `warps` on its SM.

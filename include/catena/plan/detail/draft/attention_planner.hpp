@@ -3,18 +3,22 @@
 #pragma once
 
 #include "catena/match/detail/attention_finder.hpp"
-#include "catena/plan/detail/draft/attempt.hpp"
+#include "catena/match/detail/matcher.hpp"
+#include "catena/plan/detail/draft/group.hpp"
 #include "catena/plan/detail/find/head_request.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace CATENA_NAMESPACE {
 
 class attention_planner : drafter {
   public:
-    explicit attention_planner(draft& drafted) : drafter(drafted), find_(g_) {}
+    attention_planner(draft& drafted, reader_judge& judge, grouper& groups)
+        : drafter(drafted), find_(g_), judge_(judge), groups_(groups) {}
 
     /// Tries the attention at a FLASH_ATTN_EXT.
     void plan(std::int32_t node) {
@@ -28,9 +32,18 @@ class attention_planner : drafter {
         if (why.found()) draft_.leave(why, nearest_);
     }
 
+    /// Groups the matrices that read what the step at a FLASH_ATTN_EXT makes.
+    void group(std::int32_t node) {
+        if (const auto found = read_.find(node); found != read_.end())
+            groups_.group(*known_.readers_of_attention(), found->second);
+    }
+
   private:
     const attention_finder find_;
+    reader_judge& judge_;
+    grouper& groups_;
     rejection nearest_;
+    std::unordered_map<std::int32_t, std::int32_t> read_;  // activations of matrices, by node
 
     /// May the launch of their matrices turn the heads, in next to no time?
     bool turned_where_made(const std::vector<head_chain>& all) const {
@@ -53,48 +66,91 @@ class attention_planner : drafter {
         return made >= 0 && g_.kind(made) == op::mul_mat ? made : -1;
     }
 
-    /// Should the launch take less time than one of the heads and the engine's own attention?
-    obstacle slower(const row_problem& what, const found_attention& of) {
-        std::vector<head_chain> written = of.values;
+    /// May the matrices that read a value of few tokens quantize it themselves, in less time?
+    bool quantized_where_read(const match& m) const {
+        const auto inside = [this](const reader& r) {
+            return !r.quantized() || known_.norms_inside.has(r.weight);
+        };
+        return m.values.front().tokens <= known_.norm_columns &&
+               std::all_of(m.readers.begin(), m.readers.end(), inside);
+    }
+
+    /// The value of attention with its readers. Those that read it as f32 and those that stay with
+    /// the engine need that written.
+    match made_of(found_attention& of) {
+        match m;
+        m.node = of.by.node;
+        m.activation = view_.nodes[m.node];
+        m.stream = view_.node(m.node).stream;
+        m.values = std::move(of.values);
+        m.attended = of.by;
+        m.f32_needed = true;
+        m.stages = problem_of_attention(view_, m).needs.stages;
+        const family* const readers = known_.readers_of_attention();
+        if (readers == nullptr) return m;
+        matcher(g_, readers->common).read(m);
+        left_over ignored;
+        judge_.judge_all(readers->common, m, ignored);
+        for (const reader& r : m.readers)
+            m.f32_needed = m.f32_needed || !r.servable() || r.float_weight();
+        const head_chain& queries = m.values.front();
+        const bool whole = m.layouts().empty() || m.quant_k == queries.k * queries.count;
+        if (m.servable() > 0 && whole && !quantized_where_read(m) &&
+            choices_.pick(problem_of_attention(view_, m)).row >= 0)
+            return m;
+        m.readers.clear();  // these heads are not of whole blocks, say
+        m.quant_k = 0;
+        m.f32_needed = true;
+        return m;
+    }
+
+    /// Should the launch take less time than one of the heads, the engine's own attention, and one
+    /// that quantizes what that makes?
+    obstacle slower(const row_problem& what, const match& m) {
+        std::vector<head_chain> written = m.values;
         written.front().written = true;
         const row_problem alone = problem_of(view_, written);
         const engine_model& engine = engine_of(view_);
-        const bool one = of.values.front().tokens == 1;
-        const double engine_us = one ? engine.attention_us : engine.attention_of_few_us;
+        const std::int64_t tokens = m.values.front().tokens;
+        const double engine_us = tokens == 1 ? engine.attention_us : engine.attention_of_few_us;
         if (engine_us == 0) return {};
         const double bytes = static_cast<double>(bytes_of(what));
         expected_time apart;
-        if (!turned_where_made(of.values) && choices_.pick(alone).row >= 0)
+        if (!turned_where_made(m.values) && choices_.pick(alone).row >= 0)
             apart = choices_.time(alone);
         for (double* us : {&apart.us, &apart.model_us})
             *us += engine_us + bytes / known_.rows.rows().limits().bytes_per_us;
+        if (!m.layouts().empty()) {
+            row_problem quantizes;
+            quantizes.needs.emits = m.layouts();
+            quantizes.k = quantizes.quant_k = m.quant_k;
+            quantizes.rows = tokens;
+            if (choices_.pick(quantizes).row >= 0) apart += choices_.time(quantizes);
+        }
         const auto [inside_us, apart_us] = comparable(choices_.time(what), apart);
         if (inside_us < apart_us) return {};
-        return {of.by.node, reason::attention_slower, static_cast<std::int64_t>(inside_us * 1000),
+        return {m.node, reason::attention_slower, static_cast<std::int64_t>(inside_us * 1000),
                 static_cast<std::int64_t>(apart_us * 1000)};
     }
 
     obstacle step(found_attention& of) {
-        const row_problem what = problem_of(view_, of.by, of.values);
+        match m = made_of(of);
+        const row_problem what = problem_of_attention(view_, m);
         const picked& row = choices_.pick(what);
         nearest_ = row.nearest;
         if (row.row >= 0)
-            if (const obstacle no = slower(what, of); no.found()) return no;
-        const obstacle why = draft_row(what, of.by.node, [&](attempt& tried) {
-            cover_attention(g_, of.by, of.values, tried.trial());
+            if (const obstacle no = slower(what, m); no.found()) return no;
+        const obstacle why = draft_row(what, m.node, [&](attempt& tried) {
+            cover_attention(g_, m, tried.trial());
+            if (!m.layouts().empty()) tried.writes(m);
         });
         if (why.found()) return why;
-        match m;
-        m.stages = what.needs.stages;
-        m.node = of.by.node;
-        m.activation = view_.nodes[m.node];
-        m.stream = view_.node(m.node).stream;
-        m.f32_needed = true;
-        m.values = std::move(of.values);
-        m.attended = of.by;
-        add_made(known_.attention, std::move(m));
+        const std::int32_t node = m.node;
+        const bool read = m.servable() > 0;
+        const std::int32_t made = add_made(known_.attention, std::move(m));
+        if (read) read_.emplace(node, made);
         if (has_norm(what.needs.stages))
-            draft_.activations.back().norm_apart = {of.by.node, reason::norm_of_heads};
+            draft_.activations.back().norm_apart = {node, reason::norm_of_heads};
         return {};
     }
 };

@@ -33,7 +33,7 @@ class plan_builder : drafter {
           trial_(drafted, judge_, weigh_),
           groups_(drafted, outputs_, trial_),
           inside_(drafted, outputs_, trial_, groups_, weigh_),
-          attention_(drafted),
+          attention_(drafted, judge_, groups_),
           heads_(drafted),
           convolutions_(drafted),
           delta_rules_(drafted),
@@ -57,6 +57,9 @@ class plan_builder : drafter {
                 case op::set_rows:
                 case op::concat:
                     if (open(i)) heads_.plan(i);
+                    break;
+                case op::flash_attn_ext:
+                    attention_.group(i);
                     break;
                 case op::ssm_conv:
                     convolutions_.plan(i);

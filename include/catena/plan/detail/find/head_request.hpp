@@ -186,17 +186,18 @@ inline int alignment_of(const graph_view& view, const attention& by,
     return static_cast<int>(bits & (~bits + 1));
 }
 
-/// What the row step of attention must compute.
-inline row_problem problem_of(const graph_view& view, const attention& by,
-                              const std::vector<head_chain>& all) {
-    row_problem p = problem_of(view, all);
+/// What the row step of a match that attends must compute.
+inline row_problem problem_of_attention(const graph_view& view, const match& m) {
+    row_problem p = problem_of(view, m.values);
     p.needs.stages = p.needs.stages | stage_kind::attend;
-    p.needs.emits = p.needs.emits | format::f32;
-    const head_chain &queries = all.front(), &keys = all[1];
+    p.needs.emits = p.needs.emits | m.layouts();
+    if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
+    if (!m.layouts().empty()) p.quant_k = m.quant_k;
+    const head_chain &queries = m.values.front(), &keys = m.values[1];
     p.rows = queries.count * queries.tokens;
     p.slots = quotient(p.rows, keys.count);
-    p.positions = by.positions;
-    p.alignment = alignment_of(view, by, all);
+    p.positions = m.attended.positions;
+    p.alignment = alignment_of(view, m.attended, m.values);
     return p;
 }
 
@@ -267,14 +268,14 @@ inline heads_args head_arguments(const graph_view& view, const std::vector<head_
     return a;
 }
 
-/// Queries, keys and values, and what becomes of them.
-inline heads_args head_arguments(const graph_view& view, const std::vector<head_chain>& all,
-                                 const attention& by, addresses& at) {
-    heads_args a = head_arguments(view, all, convolution{}, at);
-    a.attended = attention_arguments(view, by, at);
-    const tensor& t = view.node(by.node);
+/// Queries, keys and values, and what becomes of them; q8_1 is filled in at launch.
+inline heads_args attending_arguments(const graph_view& view, const match& m, addresses& at) {
+    heads_args a = head_arguments(view, m.values, convolution{}, at);
+    a.attended = attention_arguments(view, m.attended, at);
+    if (!m.f32_needed) return a;
+    const tensor& t = view.node(m.node);
     head_member& queries = a.member[0];
-    queries.f32 = at.floats(view.nodes[by.node]);
+    queries.f32 = at.floats(m.activation);
     queries.f32_nb1 = t.nb[1], queries.f32_nb2 = t.nb[2];
     return a;
 }
@@ -432,12 +433,11 @@ inline void cover_heads(const graph_index& g, const std::vector<head_chain>& all
 /// Lets a step cover attention, where it is, with the nodes of its heads. Its blocks read only what
 /// they have stored themselves of what the step stores. All rows that they read lie in the caches
 /// that the step writes: who meets these reads meets the write, too.
-inline void cover_attention(const graph_index& g, const attention& by,
-                            const std::vector<head_chain>& all, trial_step& trial) {
+inline void cover_attention(const graph_index& g, const match& m, trial_step& trial) {
     constexpr unsigned queries = 1u << 0, caches = 1u << 1 | 1u << 2;
-    for (const head_chain& h : all) cover_head(g, h, -1, trial);
-    trial.nodes.push_back({by.node, false, queries | caches});
-    trial.from = std::max(trial.from, by.node);
+    for (const head_chain& h : m.values) cover_head(g, h, -1, trial);
+    trial.nodes.push_back({m.node, !m.f32_needed, queries | caches});
+    trial.from = std::max(trial.from, m.node);
     std::sort(trial.nodes.begin(), trial.nodes.end(),
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
 }

@@ -84,6 +84,14 @@ struct premises : detail::owned {
     format_set norms_inside;           ///< weights of the matvecs that make their activation
     int norm_columns = 0;              ///< most columns of those matvecs
 
+    /// The family of matrices that read what queries attend to, or null.
+    const family* readers_of_attention() const {
+        const auto found = std::find_if(families.begin(), families.end(), [](const family& f) {
+            return f.common.stages.has(stage_kind::attend);
+        });
+        return found == families.end() ? nullptr : &*found;
+    }
+
     premises(const table& given, const options& o)
         : rows(given), asked(o), families(families_of(rows.rows(), o)) {
         const table& t = rows.rows();

@@ -32,7 +32,7 @@ class argument_reader {
         else if (out.kind == skeleton::matmul)
             read(out.matmul);
         else if (has_heads(step_.what.row().needs.stages))
-            out.heads = made_.head_launches[index_];
+            read(out.heads);
         else if (routes(step_.what.row().needs.stages))
             out.route = made_.route_launches[index_];
         else
@@ -60,6 +60,12 @@ class argument_reader {
     template <class Args>
     void quantize_to(Args& a, std::int32_t chain) const {
         for (const layout_field<Args>& f : layout_fields<Args>) a.*f.to = activation(chain, f.type);
+    }
+
+    void read(heads_args& out) const {
+        out = made_.head_launches[index_];
+        if (attends(step_.what.row().needs.stages))
+            out.attended.q8_1 = activation(step_.chain, format::q8_1);
     }
 
     void read(row_args& out) const {

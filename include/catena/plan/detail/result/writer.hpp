@@ -234,7 +234,7 @@ class plan_writer {
         else if (m.scanned.found())
             next(out_.head_launches) = scan_arguments(view_, m.scanned, address);
         else if (m.attended.found())
-            next(out_.head_launches) = head_arguments(view_, m.values, m.attended, address);
+            next(out_.head_launches) = attending_arguments(view_, m, address);
         else if (has_heads(s.what.row().needs.stages))
             next(out_.head_launches) = head_arguments(view_, m.values, m.convolved, address);
         else if (routes(s.what.row().needs.stages))

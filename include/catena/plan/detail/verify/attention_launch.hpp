@@ -25,8 +25,12 @@ class attention_launch : public scan_launch {
         from.values = cached(r, a, a.member[2]);
         if (by.mask != nullptr) from.mask = mask(by, n).hash;
         if (by.sinks != nullptr) from.sinks = vector(by.sinks, n.heads, 4, "sinks").hash;
-        write(aligned_rows(m.f32, 16, "the heads", n.k, n.heads, m.f32_nb1, a.tokens, m.f32_nb2),
-              attended(from, n, by.scale), "the heads", reads.size());
+        const value v = attended(from, n, by.scale);
+        if (m.f32 != nullptr)
+            write(
+                aligned_rows(m.f32, 16, "the heads", n.k, n.heads, m.f32_nb1, a.tokens, m.f32_nb2),
+                v, "the heads", reads.size());
+        quantize(by.q8_1, format::q8_1, v, n.k * n.heads, a.tokens);
     }
 
   private:

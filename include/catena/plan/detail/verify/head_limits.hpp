@@ -145,8 +145,13 @@ inline void limit_attention(launch_rules& rules, const row& r, const heads_args&
     rules.must(a.members == 3, "are not queries, keys and values", a.members, "its values");
     if (rules.broken) return;
     const head_member& m = a.member[0];
-    rules.must(m.f32 != nullptr && m.cache == nullptr, "is not written as f32, and nowhere else", 0,
-               "what is attended to");
+    rules.must((m.f32 != nullptr || by.q8_1 != nullptr) && m.cache == nullptr,
+               "is not written, or is stored", 0, "what is attended to");
+    if (by.q8_1 != nullptr) {
+        rules.must(r.computes.row().emits.has(format::q8_1), "is not written by its row", 0,
+                   "q8_1");
+        rules.multiple(m.k, info(format::q8_1).block_elements, "elements of a head");
+    }
     for (std::int32_t i = 0; i < a.members; ++i)
         rules.must(!a.member[i].token_norm, "is nothing that its row does", i, "a norm of tokens");
     rules.multiple(m.k, attended_by_lane, "elements of a head");
