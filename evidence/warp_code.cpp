@@ -23,6 +23,7 @@ namespace {
 /// What the loops of a matvec are for, by its policy.
 struct purpose {
     sass_kind multiplies, fills;
+    bool shared_columns;    ///< its product reads no global memory
     int multiplications;    ///< of its product for one step, at least
     double product_turns;   ///< of the innermost loop that multiplies, for a stage
     double groups_abreast;  ///< times those of a loop around it
@@ -43,6 +44,7 @@ purpose purpose_of(const row& r) {
             .fills = p.copy == copy_method::bulk    ? sass_kind::bulk_copy
                      : p.copy == copy_method::async ? sass_kind::async_copy
                                                     : sass_kind::load16,
+            .shared_columns = !small,
             // A lane has 8 words or floats of each row and column.
             .multiplications = mma ? 1 : 8 * p.rows * p.columns * steps_in_flight(p),
             .product_turns = static_cast<double>(p.piece) / (fma ? steps_in_flight(p) * step_floats
@@ -66,6 +68,7 @@ std::vector<ring> rings_of(const sass_function& f, const purpose& is) {
     for (const sass_loop& product : innermost_loops(f, is.multiplies)) {
         if (product.count(f, is.multiplies) < is.multiplications) continue;  // a norm, results
         if (product.count(f, sass_kind::store) > 0) continue;                // results
+        if (is.shared_columns && product.count(f, sass_kind::load16) > 0) continue;  // columns
         const sass_loop* around = nullptr;
         for (const sass_loop& l : all)
             if (l.holds(product) && l.count(f, is.fills) > product.count(f, is.fills) &&

@@ -57,6 +57,17 @@ constexpr matvec_policy norm_in_passing = {.threads = 256,
                                            .product = inner_product::fma,
                                            .placement = norm_placement::passing};
 
+/// The same for several columns: each block has the columns in shared memory, times the norm's
+/// weight.
+constexpr matvec_policy norm_of_columns = {.threads = 256,
+                                           .rows = 1,
+                                           .columns = 4,
+                                           .piece = 1024,
+                                           .stages = 2,
+                                           .activation = activation_source::shared,
+                                           .product = inner_product::fma,
+                                           .placement = norm_placement::deferred};
+
 /// Rows of such a norm that any arch should hold.
 constexpr std::int64_t most_normed = 8192;
 
@@ -292,7 +303,16 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         matvec_policy p = norm_in_passing;
         p.copy = choice.copy;
         while (p.piece > step_floats && !fits_sm(target, computes, p, most_normed)) p.piece /= 2;
-        return {p};
+        matvec_policy columns = norm_of_columns;
+        columns.copy = choice.copy;
+        const auto holds = [&] {
+            return shared_bytes(computes, columns, usual_column, columns.columns) <=
+                   target.shared_per_block;
+        };
+        while (columns.piece > step_floats && !holds()) columns.piece /= 2;
+        std::vector<policy> all = {p};
+        if (holds()) all.push_back(columns);
+        return all;
     }
     if (has_norm(computes.stages)) {
         matvec_policy p =

@@ -178,8 +178,9 @@ void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches
     }
     // Random squares may be negative, but none is below -3.5: with this eps rms is a number.
     if (p.ends_norm) a.begun_squares = s.values(p.k / 32 * rows), a.eps = 1;
-    if (p.needs.emits.has(format::f32)) a.norm_f32 = s.results(p.k);
-    if (p.needs.emits.has(format::q8_1)) a.norm_q8_1 = s.output(q8_1_row_bytes(p.k), format::q8_1);
+    if (p.needs.emits.has(format::f32)) a.norm_f32 = s.results(p.k * rows);
+    if (p.needs.emits.has(format::q8_1))
+        a.norm_q8_1 = s.output(q8_1_row_bytes(p.k) * rows, format::q8_1);
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.band_rows = band;

@@ -54,6 +54,20 @@ constexpr matvec_policy fma_row = {.threads = 96,
                                    .copy = copy_method::plain,
                                    .product = inner_product::fma,
                                    .placement = norm_placement::passing};
+/// Of columns in shared memory, which are normed together.
+constexpr matvec_policy fma_columns = {.threads = 96,
+                                       .rows = 2,
+                                       .columns = 4,
+                                       .piece = 256,
+                                       .stages = 3,
+                                       .copy = copy_method::bulk,
+                                       .activation = activation_source::shared,
+                                       .product = inner_product::fma,
+                                       .placement = norm_placement::deferred};
+constexpr matvec_policy with_columns(matvec_policy p, int columns) {
+    p.columns = columns;
+    return p;
+}
 constexpr product_computation normed_floats = {
     .kind = skeleton::matvec,
     .stages = stage_kind::rms_norm | stage_kind::mul_weight,
@@ -78,6 +92,32 @@ TEST_CASE("A matvec defers the norm of its activation to its results") {
 TEST_CASE("A matvec of float weights makes the norm of its activation in passing, and writes it") {
     stands_every_case<fma_rows, normed_floats>();
     stands_every_case<fma_row, normed_floats>();
+}
+
+TEST_CASE("A matvec of float weights makes the norm of its columns together, and writes them") {
+    stands_every_case<fma_columns, normed_floats>();
+    stands_every_case<with_columns(fma_columns, 1), normed_floats>();
+    stands_every_case<with_columns(fma_columns, 8), normed_floats>();
+}
+
+TEST_CASE("The norm of a column, and its products, do not depend on the columns beside it") {
+    const instance on = made<normed_floats, fma_columns>();
+    matvec_case c{.what = "",
+                  .k = 1184,
+                  .columns = 3,
+                  .members = {{format::f32, 7}, {format::bf16, 4}},
+                  .band_rows = 6,
+                  .norm = true,
+                  .emits = normed_floats.emits,
+                  .as_f32 = true};
+    const matvec_outputs together = run(on, c);
+    c.columns = 1;
+    const matvec_outputs alone = run(on, c);
+    for (std::size_t m = 0; m < alone.size(); ++m) {
+        const std::vector<float>& first = alone[m].f32;
+        REQUIRE(3 * first.size() == together[m].f32.size());
+        CHECK(std::equal(first.begin(), first.end(), together[m].f32.begin()));
+    }
 }
 
 TEST_CASE("Steps of a norm made in passing that are in flight together change no bit") {

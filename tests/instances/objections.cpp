@@ -163,7 +163,30 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(router("sm_90", [](matvec_policy& p) { p.activation = activation_source::shared; }) ==
           "a norm is made in passing from a row in global memory");
     CHECK(router("sm_90", [](matvec_policy& p) { p.placement = norm_placement::deferred; }) ==
+          "a norm that is made before the products lies in shared memory");
+    const objections<matvec_policy> quantized{{.kind = skeleton::matvec,
+                                               .stages = stage_set::of(stage_kind::rms_norm),
+                                               .activation = format::q8_1,
+                                               .weights = format_set::of(format::q4_K)},
+                                              {.threads = 128,
+                                               .rows = 2,
+                                               .columns = 1,
+                                               .piece = 1024,
+                                               .stages = 2,
+                                               .copy = copy_method::bulk,
+                                               .placement = norm_placement::passing}};
+    CHECK(quantized("sm_90", [](matvec_policy&) {}) ==
           "a norm is made in passing where float weights are multiplied, and nowhere else");
+    const auto together = [&](int columns) {
+        return router("sm_90", [=](matvec_policy& p) {
+            p.placement = norm_placement::deferred;
+            p.activation = activation_source::shared;
+            p.columns = columns;
+        });
+    };
+    CHECK(together(4) == "");
+    CHECK(together(3) ==
+          "columns of floats that are normed together are a power of two, which 3 is not");
     CHECK(router("sm_90", [](matvec_policy& p) { p.columns = 2; }) ==
           "a norm is made in passing for one column");
 }

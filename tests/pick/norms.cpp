@@ -84,19 +84,36 @@ TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks f
     CHECK(band_rows(normed(deferred), p, toy_arch, 1) == 4096 / toy_arch.sms);
 }
 
-TEST_CASE("a norm inside costs turns of the block that makes it", "[norms]") {
+TEST_CASE("a norm that is written costs turns of the block that writes it", "[norms]") {
     const auto norm = [](const matvec_policy& p, std::int64_t k, std::int64_t columns = 1) {
-        return detail::norm_us(p, with_norm(matvec_problem(k, {{format::q4_K, 64}}, columns)));
+        return detail::norm_us(p, with_norm(matvec_problem(k, {{format::f32, 64}}, columns)));
     };
-    matvec_policy large = deferred, producer = deferred;
+    matvec_policy floats = deferred;
+    floats.product = inner_product::fma;
+    matvec_policy large = floats, producer = floats;
     producer.placement = norm_placement::producer;
     large.threads = 128;
     CHECK(norm(producer, 512) == 0);
-    CHECK(norm(deferred, 512) >= detail::memory_latency_us);  // 64 threads, 8 values each: one turn
-    CHECK(norm(deferred, 768) >= 2 * detail::memory_latency_us);
-    CHECK(norm(deferred, 768) == norm(deferred, 1024));
-    CHECK(norm(large, 1024) < norm(deferred, 1024));
-    CHECK(norm(deferred, 512, 2) == 2 * norm(deferred, 512));
+    CHECK(norm(deferred, 512) == 0);                            // which writes none
+    CHECK(norm(floats, 512) >= 2 * detail::memory_latency_us);  // 64 threads, 8 values: one turn
+    CHECK(norm(floats, 768) >= 4 * detail::memory_latency_us);
+    CHECK(norm(floats, 768) == norm(floats, 1024));
+    CHECK(norm(large, 1024) < norm(floats, 1024));
+    CHECK(norm(floats, 512, 2) == norm(floats, 512));  // each column has a block
+}
+
+TEST_CASE("columns of floats are normed together, in turns of the block", "[norms]") {
+    const cost_constants c;
+    matvec_policy floats = deferred;
+    floats.product = inner_product::fma;
+    const auto us = [&](const matvec_policy& p, std::int64_t k, std::int64_t columns = 1) {
+        return detail::normed_floats_us(
+            p, with_norm(matvec_problem(k, {{format::f32, 64}}, columns)), c);
+    };
+    CHECK(us(deferred, 512) == 0);
+    CHECK(us(floats, 512) == Approx(c.late_load_us + c.sum_us + 2 * c.warp_sum_us));
+    CHECK(us(floats, 1024) == Approx(us(floats, 512) + c.late_load_us));
+    CHECK(us(floats, 512, 4) == us(floats, 512));
 }
 
 TEST_CASE("a launch that makes its norm has rows for every SM, and no block more than SMs",

@@ -1,5 +1,5 @@
-// Norms that matrices of float weights make in passing: routers of models with experts, whose
-// launch writes the norm for all who read it behind them.
+// Norms that matrices of float weights make, of one column in passing: routers of models with
+// experts, whose launch writes the norm for all who read it behind them.
 #include "catena/plan/explain.hpp"
 
 #include "cases.hpp"
@@ -19,6 +19,16 @@ constexpr row passing_row() {
     return r;
 }
 
+/// Of two columns, which are normed together.
+constexpr row together_row() {
+    row r = passing_row();
+    r.policy.matvec().columns = 2;
+    r.policy.matvec().activation = activation_source::shared;
+    r.policy.matvec().placement = norm_placement::deferred;
+    r.order = order_of(r.policy);
+    return r;
+}
+
 /// Quantized weights', of two columns.
 constexpr row deferred_row() {
     row r = passing_row();
@@ -32,11 +42,12 @@ constexpr row deferred_row() {
     return r;
 }
 
-/// The invented table with a row that makes norms in passing, and one that makes them first.
+/// The invented table with rows that make norms of floats, and one that quantizes them.
 plan planned_passing(graph_builder& g, const options& asked = {}) {
     static const std::vector<row> rows = [] {
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         out.push_back(passing_row());
+        out.push_back(together_row());
         out.push_back(deferred_row());
         return out;
     }();
@@ -106,6 +117,29 @@ TEST_CASE("a router's launch writes its norm for those who read it as it is", "[
     }
 }
 
+TEST_CASE("a router's launch makes the norms of several columns, and writes them", "[plan][norm]") {
+    for (const bool read_besides : {false, true}) {
+        graph_builder g;
+        const id y = g.scaled_norm(g.input(format::f32, {512, 2}));
+        const id router = g.matmul(format::f32, 8, y);
+        g.matmul(format::q4_K, 64, y);
+        if (read_besides) g.other({y});
+        const plan p = planned_passing(g);
+        CHECK(p.steps().size() == 2);
+        const std::int32_t made_by = p.at(g.position(router)).step;
+        REQUIRE(made_by == p.at(g.position(y)).step);
+        alignas(256) static std::byte workspace[1 << 12];
+        const matvec_args a = p.args(made_by, workspace).matvec;
+        CHECK(a.columns == 2);
+        CHECK(a.x_bytes == 4 * 512);
+        CHECK(a.norm_q8_1 == workspace);
+        CHECK(a.norm_f32 == (read_besides ? g[y].data : nullptr));
+        const step& s = p.steps()[static_cast<std::size_t>(made_by)];
+        CHECK(s.config.blocks == static_cast<unsigned>(a.bands) + 2);
+        CHECK(p.explain().chains[0].placement == norm_placement::deferred);
+    }
+}
+
 TEST_CASE("a norm that float weights alone read is written by nobody", "[plan][norm]") {
     norm_case c;
     c.g.matmul(format::f32, 8, c.mul);
@@ -144,10 +178,18 @@ TEST_CASE("a router reads a norm that is made before it", "[plan][norm]") {
         routed c;
         CHECK(why(planned_passing(c.g, asked)) == reason::same_bits);
     }
-    SECTION("of two columns") {
+    SECTION("of more columns than a launch has") {
+        graph_builder g;
+        const id y = g.scaled_norm(g.input(format::f32, {512, 3}));
+        g.matmul(format::f32, 8, y);
+        CHECK(why(planned_passing(g)) == reason::no_norm_inside);
+    }
+    SECTION("whose rows do not lie next to each other") {
         graph_builder g;
         const id y = g.scaled_norm(g.input(format::f32, {512, 2}));
         g.matmul(format::f32, 8, y);
+        for (const id t : {g[y].src[0], y})
+            g[t].nb[1] += 64, g[t].nb[2] = g[t].nb[3] = 2 * g[t].nb[1];
         CHECK(why(planned_passing(g)) == reason::no_norm_inside);
     }
     SECTION("of heads that the router reads as one row") {

@@ -331,10 +331,11 @@ struct matvec_args {
                               ///< where blocks make the activation (policy.placement)
     const float* norm_weight = nullptr;  ///< [k], with a gate [gate.k]: the launch multiplies
                                          ///< rms_norm(x) * norm_weight; null: x itself
-    float* norm_f32 = nullptr;  ///< [k], receives that norm (norm_placement::passing, one column):
-                                ///< an additional block writes it; null: not written
-    void* norm_q8_1 = nullptr;  ///< [k], receives that norm as q8_1, padded with zeros, as
-                                ///< norm_f32; null: not written
+    float* norm_f32 = nullptr;  ///< [k, columns] without gaps, receives that norm, of float weights
+                                ///< alone: an additional block for each column writes it; null:
+                                ///< not written
+    void* norm_q8_1 = nullptr;  ///< [k, columns], receives that norm as q8_1, rows padded with
+                                ///< zeros, as norm_f32; null: not written
     const float* begun_squares = nullptr;  ///< [k / 32, columns]: x is a norm that another launch
                                            ///< has begun, with these squares; null: it is none
     float eps = 0;                         ///< eps of the norm

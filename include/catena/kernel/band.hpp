@@ -24,9 +24,6 @@ inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8
 template <matvec_policy P>
 inline constexpr int group_step = odd_quads_behind<P> ? group_bytes<P> / 2 : group_bytes<P>;
 
-/// Bytes from a column's even quads to its odd ones.
-CATENA_FN int half_of_column(int k) { return k * 2; }
-
 /// The copy method of columns to shared memory. The whole block waits for the columns and for
 /// nothing else, so all of them are in flight at once: by cp.async if the weights arrive by bulk
 /// copies.
@@ -73,10 +70,8 @@ CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, cons
             CATENA_NO_UNROLL
             for (int of_warp = begin; of_warp < end; of_warp += on) {
                 const int at = of_warp + x.lane() * chunk_bytes;
-                const int place =
-                    odd_quads_behind<P> ? at / 32 * 16 + at % 32 / 16 * half_of_column(a.k) : at;
-                stream.copy_own(to + c * column + place, u.x + c * u.x_bytes + at,
-                                at < end ? chunk_bytes : 0);
+                stream.copy_own(to + c * column + place_in_column<P>(at, a.k),
+                                u.x + c * u.x_bytes + at, at < end ? chunk_bytes : 0);
             }
         }
         stream.commit(part);

@@ -32,6 +32,15 @@ inline constexpr bool odd_quads_behind = (P.product == inner_product::fma) &&
                                          (P.activation == activation_source::shared) &&
                                          (P.columns > 1);
 
+/// Bytes from a column's even quads to its odd ones.
+CATENA_FN int half_of_column(int k) { return k * 2; }
+
+/// Where the quad at byte `at` of a column lies in shared memory.
+template <matvec_policy P>
+CATENA_FN int place_in_column(int at, int k) {
+    return odd_quads_behind<P> ? at / 32 * 16 + at % 32 / 16 * half_of_column(k) : at;
+}
+
 /// A lane's values from `p` on, which lies in a stage, or is of an f32 activation.
 template <format F, class X>
 CATENA_FN void load_floats(X& x, const std::byte* p, real (&v)[lane_floats]) {
@@ -114,13 +123,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
             for (; at < piece.values; at += step) {
                 lane_rows w;
                 load_rows<Room>(x, piece, at, scales, w);
-                CATENA_UNROLL
-                for (int c = 0; c < P.columns; ++c) {
-                    if (c > 0 && c >= u.count) continue;
-                    real v[lane_floats];
-                    load_column<P>(x, u, c, at, v);
-                    multiply(w, v, c);
-                }
+                multiply_columns(x, u, at, w);
             }
         }
     }
@@ -161,6 +164,24 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
             if constexpr (scaled) w.scale[r] = scales.of(x, r);
         }
         if constexpr (scaled) scales.next();
+    }
+
+    /// Adds the products of a step to the sums of all columns. Few columns are loaded together, the
+    /// last one in place of those that do not exist, so that none waits for another's loads.
+    template <class X>
+    CATENA_FN void multiply_columns(X& x, const matvec_columns& u, int at, const lane_rows& w) {
+        constexpr int abreast = P.columns <= 4 ? P.columns : 1;
+        CATENA_UNROLL
+        for (int first = 0; first < P.columns; first += abreast) {
+            if (first > 0 && first >= u.count) continue;
+            real v[abreast][lane_floats];
+            CATENA_UNROLL
+            for (int c = 0; c < abreast; ++c)
+                load_column<P>(x, u, abreast == 1 || first + c < u.count ? first + c : u.count - 1,
+                               at, v[c]);
+            CATENA_UNROLL
+            for (int c = 0; c < abreast; ++c) multiply(w, v[c], first + c);
+        }
     }
 
     /// Adds the products of a step to each row's sum of a column.

@@ -148,10 +148,20 @@ CATENA_FN constexpr std::int64_t route_shared_bytes(std::int64_t experts) {
 /// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
 inline constexpr int row_meetings = 4;
 
-/// Shared memory beside the columns in a matvec that makes its norm: a float for each warp and for
-/// each column.
+/// Floats in which the warps of a matvec that makes its norm add up squares. Columns of floats are
+/// normed together, others one after the other.
+CATENA_FN constexpr std::int64_t partial_sums(const matvec_policy& p, std::int64_t columns) {
+    return p.threads / warp_size * (p.product == inner_product::fma ? columns : 1);
+}
+/// Shared memory beside the columns in a matvec that makes its norm: these floats, and one for each
+/// column.
 CATENA_FN constexpr std::int64_t norm_bytes(const matvec_policy& p, std::int64_t columns) {
-    return round_up(p.threads / warp_size * 4, 16) + round_up(columns * 4, 16);
+    return round_up(partial_sums(p, columns) * 4, 16) + round_up(columns * 4, 16);
+}
+
+/// Do additional blocks of a matvec write the norm that it makes, one for each column?
+CATENA_FN constexpr bool writes_norms(const matvec_policy& p) {
+    return p.placement != norm_placement::producer && p.product == inner_product::fma;
 }
 
 /// Quads of x and of the weight that a thread has on their way at once, where a matvec makes its
@@ -164,7 +174,7 @@ CATENA_FN constexpr bool ends_norms(const matvec_policy& p) { return p.slices > 
 
 /// Can a matvec gate the activation that it makes? Matrices of heads read none that is gated.
 CATENA_FN constexpr bool gates(const matvec_policy& p) {
-    return p.placement == norm_placement::deferred && !p.turns;
+    return p.placement == norm_placement::deferred && p.product != inner_product::fma && !p.turns;
 }
 /// Heads of so many elements can be normed before they are gated: neighboring lanes have them.
 CATENA_FN constexpr bool norms_in_warp(std::int64_t head) {

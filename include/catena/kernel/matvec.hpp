@@ -76,9 +76,9 @@ template <matvec_policy P, format_set W>
 inline constexpr bool matvec_possible = !objection_to(matvec_of(P, W), P);
 
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
-/// more where the norm that the launch makes is written too, or one for each token whose experts it
-/// finds. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns
-/// when dense, every member's format is in W, k is a multiple of every member's block.
+/// more for each column where the norm that the launch makes is written too, or for each token
+/// whose experts it finds. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns
+/// <= P.columns when dense, every member's format is in W, k is a multiple of every member's block.
 template <class X, matvec_policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(matvec_possible<P, W>,
@@ -95,8 +95,9 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
 
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
     int band = shares ? x.cluster() : x.block();
-    if constexpr (P.placement == norm_placement::passing)
-        if (band == a.bands) return write_norm<P>(x, a, reinterpret_cast<float*>(all_stages));
+    if constexpr (writes_norms(P))
+        if (band >= a.bands)
+            return write_norm<P>(x, a, band - a.bands, reinterpret_cast<float*>(all_stages));
     if constexpr (P.routes) band -= a.routing.tokens;  // these blocks write experts
     // A block that makes its activation is dense.
     const bool expert = P.placement == norm_placement::producer && !P.turns && has_experts(a);

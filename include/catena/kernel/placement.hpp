@@ -2,17 +2,19 @@
 // so that norm, quantizing and matrices are one launch.
 //
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
-//              1 / rms, is a factor of the finished products
+//              1 / rms, is a factor of the finished products. For float weights x * weight is kept
+//              as it is, of all columns together
 //   passing    float weights are multiplied with x * weight as it comes (float_weights.hpp),
-//              and each warp sums the squares; 1 / rms as in deferred. One block more writes the
-//              norm
+//              and each warp sums the squares; 1 / rms as in deferred
+//
+// Where float weights are multiplied, a block more for each column writes the norm.
 //
 // Without a weight x is quantized as it is. Or x is gated, head by head: behind a norm of each
 // head, or without one.
 #pragma once
 
 #include "catena/kernel/args.hpp"
-#include "catena/kernel/product.hpp"
+#include "catena/kernel/float_weights.hpp"
 #include "catena/kernel/quantize.hpp"
 #include "catena/kernel/row.hpp"
 
@@ -24,7 +26,7 @@ inline constexpr int line_floats = 32;  ///< floats in a line of L2
 
 /// What stands behind the columns in shared memory.
 struct norm_share {
-    float* partial;  ///< a float for each warp
+    float* partial;  ///< partial_sums
     float* factor;   ///< a float for each column
 };
 
@@ -32,7 +34,7 @@ template <matvec_policy P>
 CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
     std::byte* at = shared_x + columns * shared_column_bytes(P.product, k);
     return {reinterpret_cast<float*>(at),
-            reinterpret_cast<float*>(at + round_up(P.threads / warp_size * 4, 16))};
+            reinterpret_cast<float*>(at + round_up(partial_sums(P, columns) * 4, 16))};
 }
 
 /// A thread's quads in flight.
@@ -160,6 +162,57 @@ CATENA_FN void make_gated(X& x, const matvec_args& a, const float* row, std::byt
     }
 }
 
+/// Makes the columns of `u`, f32 rows, times the norm's weight, f32 at `to`, and their factors. The
+/// values of all columns are on their way together, so a block waits for L2 once in each turn. All
+/// threads; a barrier must follow.
+template <matvec_policy P, class X>
+CATENA_FN void make_floats(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
+                           const norm_share& share, quads_ahead weight) {
+    constexpr int stride = P.threads * quad, turn = norm_quads_ahead * stride;
+    constexpr int lanes = warp_size / P.columns;  // that get the sum of a column
+    const int column_bytes = shared_column_bytes(P.product, a.k);
+    real squares[P.columns];
+    for (real& sum : squares) sum = real{0};
+    CATENA_NO_UNROLL
+    for (int first = x.thread() * quad; first < a.k; first += turn) {
+        real v[norm_quads_ahead][P.columns][quad];
+        CATENA_UNROLL
+        for (int i = 0; i < norm_quads_ahead; ++i) {
+            CATENA_UNROLL
+            for (int c = 0; c < P.columns; ++c)
+                load_quad<true>(x, reinterpret_cast<const float*>(u.x + c * u.x_bytes),
+                                first + i * stride, c < u.count ? a.k : 0, v[i][c]);
+        }
+        CATENA_UNROLL
+        for (int i = 0; i < norm_quads_ahead; ++i) {
+            const int at = first + i * stride;
+            std::byte* const place = to + place_in_column<P>(4 * at, a.k);
+            CATENA_UNROLL
+            for (int c = 0; c < P.columns; ++c) {
+                unsigned made[quad];
+                CATENA_UNROLL
+                for (int e = 0; e < quad; ++e) {
+                    squares[c] = fma(v[i][c][e], v[i][c][e], squares[c]);
+                    made[e] = bits_of(v[i][c][e] * weight.of[i][e]);
+                }
+                if (at < a.k && c < u.count)
+                    x.store16(place + c * column_bytes, {made[0], made[1], made[2], made[3]});
+            }
+        }
+        load_weight<P>(x, a, first - x.thread() * quad + turn, weight);
+    }
+    const real sum = sums_over_lanes<warp_size>(x, squares);
+    if (x.lane() % lanes == 0 && x.lane() / lanes < u.count)
+        x.store(share.partial + x.lane() / lanes * x.warps() + x.warp(), sum);
+    x.sync();
+    if (x.thread() >= u.count) return;
+    real all{0};
+    CATENA_NO_UNROLL
+    for (int w = 0; w < x.warps(); ++w)
+        all = all + real{x.load(share.partial + x.thread() * x.warps() + w)};
+    x.store(share.factor + x.thread(), over_rms(all, a.k, a.eps));
+}
+
 /// Makes every column of `u`, f32 rows, blocks at `to`, and its factor. `weight` has the first ones
 /// of the norm, which need not wait for x. All threads; a barrier must follow.
 template <matvec_policy P, class X>
@@ -172,6 +225,8 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
             return;
         }
     }
+    if constexpr (P.product == inner_product::fma)
+        return make_floats<P>(x, a, u, to, share, weight);
     const int columns = P.columns > 1 ? u.count : 1;
     CATENA_NO_UNROLL
     for (int c = 0; c < columns; ++c) {
@@ -194,12 +249,18 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
     }
 }
 
-/// Writes the norm for those who read it besides. The bits are those of a row step with as many
-/// threads. All threads of a block, which has nothing else to do; `partial`: a float per warp.
+/// Writes the norm of a column for those who read it besides. The bits are those of a row step with
+/// as many threads. All threads of a block, which has nothing else to do; `partial`: a float per
+/// warp.
 template <matvec_policy P, class X>
-CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
+CATENA_FN void write_norm(X& x, const matvec_args& a, int column, float* partial) {
     x.grid_wait();
-    const auto* row = static_cast<const float*>(a.x);
+    const auto* const row = reinterpret_cast<const float*>(static_cast<const std::byte*>(a.x) +
+                                                           distance(column, a.x_bytes));
+    float* f32 = a.norm_f32;
+    auto* q8_1 = static_cast<std::byte*>(a.norm_q8_1);
+    if (f32 != nullptr) f32 += distance(column, a.k);
+    if (q8_1 != nullptr) q8_1 += distance(column, padded_q8_1_bytes(static_cast<unsigned>(a.k)));
     real squares{0};
     quads_ahead weight;
     load_weight<P>(x, a, 0, weight);
@@ -209,14 +270,14 @@ CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
     });
     const real scale = over_rms(block_sum<P>(x, squares, partial), a.k, a.eps);
     const int padded = static_cast<int>(stored_elements(format::q8_1, a.k));
-    const int end = a.norm_q8_1 != nullptr ? padded : a.k;
+    const int end = q8_1 != nullptr ? padded : a.k;
     each_quad<P>(x, a, row, end, weight, [&](int at, real(&v)[quad], const real(&w)[quad]) {
         CATENA_UNROLL
         for (int i = 0; i < quad; ++i) v[i] = at < a.k ? v[i] * scale * w[i] : real{0};
-        if (a.norm_f32 != nullptr) store_quad<true>(x, a.norm_f32, at, a.k, v);
-        if (a.norm_q8_1 == nullptr) return;
+        if (f32 != nullptr) store_quad<true>(x, f32, at, a.k, v);
+        if (q8_1 == nullptr) return;
         const quantized_quad z = quantize(x, v);
-        auto* const block = static_cast<std::byte*>(a.norm_q8_1) + at / 32 * q8_1_bytes;
+        std::byte* const block = q8_1 + at / 32 * q8_1_bytes;
         if (at < end) store_share(x, place_of_q8_1(block), z.d_bits(), z.q);
     });
 }

@@ -39,7 +39,7 @@ enum class inner_product : std::uint8_t {
 enum class norm_placement : std::uint8_t {
     producer,  ///< an earlier launch norms and quantizes
     deferred,  ///< each block quantizes x * weight before the products, which are then multiplied
-               ///< with 1 / rms
+               ///< with 1 / rms; for float weights it keeps x * weight as it is
     passing    ///< float weights: each warp multiplies x * weight as it comes and sums up squares;
                ///< the products are then multiplied with 1 / rms
 };

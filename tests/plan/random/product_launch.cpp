@@ -50,14 +50,20 @@ class product_launch : product_view<Args> {
         else
             return row_.policy.matvec();
     }
-    bool passes() const { return placement_of(row_.policy) == catena::norm_placement::passing; }
+    /// Does it make, and may it write, the norm that float weights are multiplied with?
+    bool norms_floats() const {
+        return numbers() && placement_of(row_.policy) != catena::norm_placement::producer;
+    }
     bool routed() const {
         if constexpr (tiled)
             return false;
         else
             return a_.routing.tokens > 0;
     }
-    int writes_norm() const { return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? 1 : 0; }
+    /// Norms that are written.
+    int written_norms() const {
+        return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? a_.columns : 0;
+    }
     /// What the products of activation row c are times: 1 / rms, if the launch ends a norm.
     float over_rms(std::int64_t c) const {
         if constexpr (!tiled)
@@ -106,9 +112,8 @@ class product_launch : product_view<Args> {
             demand(expert() ? batch <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
             demand(makes_activation() || a_.norm_weight == nullptr, "a norm its row does not make");
-            demand(writes_norm() == 0 || (passes() && a_.columns == 1),
-                   "a norm that nobody writes");
-            demand(!passes() || a_.norm_weight != nullptr, "no norm to be made in passing");
+            demand(written_norms() == 0 || norms_floats(), "a norm that nobody writes");
+            demand(!norms_floats() || a_.norm_weight != nullptr, "no norm of floats to be made");
             demand(!makes_activation() || !expert(), "an activation made for experts");
             demand(a_.begun_squares == nullptr ||
                        (ends_norms(p) && !expert() && !makes_activation() && !numbers()),
@@ -144,9 +149,10 @@ class product_launch : product_view<Args> {
                           {a_.gate.nb1, 0, 0}});
             }
             if (a_.norm_f32 != nullptr)
-                ops.write(flat("norm", a_.norm_f32, std::int64_t{a_.k} * 4));
+                ops.write(flat("norm", a_.norm_f32, std::int64_t{a_.k} * 4 * a_.columns));
             if (a_.norm_q8_1 != nullptr)
-                ops.write(flat("quantized norm", a_.norm_q8_1, catena::q8_1_row_bytes(a_.k)));
+                ops.write(flat("quantized norm", a_.norm_q8_1,
+                               catena::q8_1_row_bytes(a_.k) * a_.columns));
             if (a_.begun_squares != nullptr)
                 ops.read(
                     flat("squares", a_.begun_squares, std::int64_t{a_.k} / 32 * columns_bytes()));
@@ -174,7 +180,7 @@ class product_launch : product_view<Args> {
         else
             bands = a_.bands;
         int blocks = repeated * column_blocks() + band - repeated;
-        if constexpr (!tiled) blocks += writes_norm() + a_.routing.tokens;
+        if constexpr (!tiled) blocks += written_norms() + a_.routing.tokens;
         demand(
             bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
             "blocks that are not its bands, or a cluster for each");
@@ -322,10 +328,12 @@ class product_launch : product_view<Args> {
 
     /// For those who read the norm behind the launch.
     void write_norm() const {
-        if (writes_norm() == 0) return;
-        const std::vector<float> norm = activation(0);
-        if (a_.norm_f32 != nullptr) std::copy(norm.begin(), norm.end(), a_.norm_f32);
-        if (a_.norm_q8_1 != nullptr) quantize({a_.norm_q8_1, format::q8_1}, norm, 0);
+        for (int c = 0; c < written_norms(); ++c) {
+            const std::vector<float> norm = activation(c);
+            if (a_.norm_f32 != nullptr)
+                std::copy(norm.begin(), norm.end(), a_.norm_f32 + std::int64_t{c} * a_.k);
+            if (a_.norm_q8_1 != nullptr) quantize({a_.norm_q8_1, format::q8_1}, norm, c);
+        }
     }
 
     void column(const matvec_member& m, int c) const {

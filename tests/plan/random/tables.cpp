@@ -67,6 +67,13 @@ table norm_inside_table() {
             if (numbers) {
                 r.computes.product().emits = format_set::of(format::f32) | format::q8_1;
                 p.columns = 1;
+                row together = r;  // of several columns
+                matvec_policy& q = together.policy.matvec();
+                q.placement = norm_placement::deferred;
+                q.activation = activation_source::shared;
+                q.columns = 4;
+                together.order = order_of(q);
+                if (!objection_to(together.computes, together.policy)) out.push_back(together);
             }
             r.order = order_of(p);
             out.push_back(r);

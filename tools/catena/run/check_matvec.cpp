@@ -189,7 +189,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     std::vector<std::uint32_t> blocks;  // the first of a cluster; it brings the others along
     for (const sampled_band& b : bands) blocks.push_back(b.place().at.block * s.config.cluster);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
-    if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
+    for (int c = 0; writes_norm && c < a.columns; ++c)
+        blocks.push_back(static_cast<std::uint32_t>(a.bands + c));
     for (int t = 0; t < a.routing.tokens; ++t) blocks.push_back(static_cast<std::uint32_t>(t));
     const auto multiplied = multiplied_by(step, a, rows);  // a residual may be the same tensor
 
@@ -284,8 +285,9 @@ void checker::compare_norm(const matvec_args& a, const std::vector<double>& norm
     row_args as_row;
     as_row.f32 = a.norm_f32;
     as_row.q8_1 = a.norm_q8_1;
-    as_row.rows = 1;
+    as_row.rows = as_row.n1 = a.columns;
     as_row.k = as_row.quant_k = a.k;
+    as_row.f32_at = {4 * std::int64_t{a.k}, 0, 0};
     as_row.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(a.k));
     compare_value(as_row, norm, result);
 }

@@ -38,12 +38,15 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
         return {"a piece of {} values is no multiple of {}", {p.piece, warp_values}};
     if (inside != has_norm(c.stages))
         return {"a matvec that makes its norm says where, and no other launch does"};
-    if (inside && (p.placement == norm_placement::passing) != float_weights)
+    if (p.placement == norm_placement::passing && !float_weights)
         return {"a norm is made in passing where float weights are multiplied, and nowhere else"};
     if (p.placement == norm_placement::deferred && p.activation != activation_source::shared)
         return {"a norm that is made before the products lies in shared memory"};
     if (p.placement == norm_placement::passing && p.columns != 1)
         return {"a norm is made in passing for one column"};
+    if (inside && float_weights && (p.columns & (p.columns - 1)) != 0)
+        return {"columns of floats that are normed together are a power of two, which {} is not",
+                {p.columns}};
     if (p.cluster != 0 && p.cluster != 2 && p.cluster != 4 && p.cluster != 8)
         return {"a band is shared by 2, 4 or 8 blocks, and not by {}", {p.cluster}};
     if (p.cluster != 0 && (inside || p.columns != 1))

@@ -170,6 +170,16 @@ constexpr double gated_us(const matvec_policy& n, const product_problem& p, cons
     return quads * (n.threads / warp_size) * issues / warp_issues / a.cycles_per_us;
 }
 
+/// The time in which a block norms columns of floats, beside their bytes: a turn's loads arrive
+/// together, the weight's in further turns behind them, and one sum follows for all columns.
+constexpr double normed_floats_us(const matvec_policy& n, const product_problem& p,
+                                  const cost_constants& c) {
+    if (n.placement != norm_placement::deferred || n.product != inner_product::fma) return 0;
+    const double turns =
+        units(static_cast<double>(p.k), static_cast<double>(n.threads) * 4 * norm_quads_ahead);
+    return turns * c.late_load_us + c.sum_us + c.warp_sum_us * (n.threads / warp_size);
+}
+
 /// The share of the columns that a block waits for before it multiplies. Warps that share rows wait
 /// for what their first stage multiplies, and the rest comes beside their products.
 constexpr double columns_waited_for(const matvec_policy& n, const product_problem& p,
@@ -192,7 +202,8 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
     const double part = columns_waited_for(n, p, c);
     const double read =
         ids + part * has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
-    if (made || n.activation == activation_source::global) return read + gated_us(n, p, a);
+    if (made || n.activation == activation_source::global)
+        return read + gated_us(n, p, a) + normed_floats_us(n, p, c);
     const double of_block = 16 * warp_size * has.warps;  // bytes that its threads ask for at once
     // The columns of slots that are added up have no gaps: they are copied as one.
     const bool as_one = combined(p) && n.product != inner_product::fma;
@@ -246,14 +257,13 @@ constexpr double warp_us(const row& r, const product_problem& p, const arch& a, 
     return own + groups * cycles / a.cycles_per_us;
 }
 
-/// The time in which one block goes over x and the weight of a norm, twice if it also writes the
-/// norm for later readers. It works beside the other blocks.
+/// The time in which one block goes twice over a column and the weight of a norm, which it writes
+/// for later readers. It works beside the other blocks.
 constexpr double norm_us(const matvec_policy& n, const product_problem& p) {
-    if (n.placement == norm_placement::producer) return 0;
+    if (!writes_norms(n)) return 0;
     const double turns =
         units(static_cast<double>(p.k), static_cast<double>(n.threads) * 4 * norm_quads_ahead);
-    return static_cast<double>(p.columns) *
-           ((n.placement == norm_placement::deferred ? 1 : 2) * turns * memory_latency_us);
+    return 2 * turns * memory_latency_us;
 }
 
 /// The time in which the rest of a ring is filled after a head start: copies of columns wait behind
@@ -320,7 +330,7 @@ constexpr launch_time matvec_time(const row& r, const product_problem& p, const 
         out.bytes;
     out.columns = unhidden * arrived / way;
     out.warps = unhidden - out.columns;
-    const bool writes = n.placement == norm_placement::passing && !p.needs.emits.empty();
+    const bool writes = writes_norms(n) && !p.needs.emits.empty();
     const double beside =
         writes ? norm_us(n, p)
                : sorted_us(n, p, has.warps * (shape.resident / shape.share.width), c);

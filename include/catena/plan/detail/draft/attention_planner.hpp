@@ -71,7 +71,7 @@ class attention_planner : drafter {
         const auto inside = [this](const reader& r) {
             return !r.quantized() || known_.norms_inside.has(r.weight);
         };
-        return m.values.front().tokens <= known_.norm_columns &&
+        return m.values.front().tokens <= known_.quantized_columns &&
                std::all_of(m.readers.begin(), m.readers.end(), inside);
     }
 

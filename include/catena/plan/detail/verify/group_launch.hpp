@@ -188,7 +188,7 @@ class group_launch : public epilogue_launch {
             blocks += bands * (picked ? a.columns : 1);
         }
         const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
-        const std::int64_t writing = a.routing.tokens + (writes_norm ? 1 : 0);
+        const std::int64_t writing = a.routing.tokens + (writes_norm ? a.columns : 0);
         const std::int64_t all = blocks * s.config.cluster + writing;
         if (by_ids != a.bands || all != s.config.blocks)
             fail("do not have all bands", s.config.blocks, "its blocks");

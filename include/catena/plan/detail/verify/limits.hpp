@@ -203,8 +203,6 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
                "heads");
     if (p.turns) limit_heads(rules, a, p);
     if (rules.broken) return rules.broken;
-    rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || a.columns == 1,
-               "is written for several columns", a.columns, "the norm");
     if (a.gate.data != nullptr) limit_gate(rules, a, p);
     rules.must(a.begun_squares == nullptr || (ends_norms(p) && !experts),
                "is nothing that its row ends", 0, "the norm");
