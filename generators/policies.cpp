@@ -57,8 +57,7 @@ constexpr matvec_policy norm_in_passing = {.threads = 256,
                                            .product = inner_product::fma,
                                            .placement = norm_placement::passing};
 
-/// The same for several columns: each block has the columns in shared memory, times the norm's
-/// weight.
+/// Such a norm of several columns, which each block has in shared memory, times the norm's weight.
 constexpr matvec_policy norm_of_columns = {.threads = 256,
                                            .rows = 1,
                                            .columns = 4,

@@ -54,7 +54,7 @@ constexpr matvec_policy fma_row = {.threads = 96,
                                    .copy = copy_method::plain,
                                    .product = inner_product::fma,
                                    .placement = norm_placement::passing};
-/// Of columns in shared memory, which are normed together.
+/// Its columns lie in shared memory, and are normed together.
 constexpr matvec_policy fma_columns = {.threads = 96,
                                        .rows = 2,
                                        .columns = 4,
@@ -104,8 +104,8 @@ TEST_CASE("The norm of a column, and its products, do not depend on the columns 
     const instance on = made<normed_floats, fma_columns>();
     matvec_case c{.what = "",
                   .k = 1184,
-                  .columns = 3,
                   .members = {{format::f32, 7}, {format::bf16, 4}},
+                  .columns = 3,
                   .band_rows = 6,
                   .norm = true,
                   .emits = normed_floats.emits,

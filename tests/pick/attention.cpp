@@ -1,5 +1,6 @@
 // Launches that attend: their limits, their clusters and their shared memory.
 #include "catena/pick/constraints.hpp"
+#include "catena/pick/cost.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"
@@ -174,6 +175,28 @@ TEST_CASE("attention reads a key and a value of each position for each head of k
     p.positions = 65;
     CHECK(p != attention{}.p);
     CHECK(bytes_of(p) == 128 * (2 * 2 * 65 * 4 + made));
+}
+
+TEST_CASE("attention that is quantized has heads of whole blocks, other bytes, and takes longer",
+          "[constraints]") {
+    attention a;
+    const row_problem plain = a.p;
+    a.on.computes.row().emits = a.on.computes.row().emits | format::q8_1;
+    a.p.needs.emits = format_set::of(format::f16) | format::q8_1;
+    a.p.quant_k = 8 * 128;
+    CHECK(a.judge().why == limit::none);
+    const std::int64_t quantized = q8_1_row_bytes(a.p.quant_k);
+    CHECK(bytes_of(a.p) - bytes_of(plain) == quantized - 4 * a.p.quant_k);
+    row_problem both = a.p;
+    both.needs.emits = both.needs.emits | format::f32;
+    CHECK(bytes_of(both) - bytes_of(plain) == quantized);
+    const auto us = [&](const row_problem& p) {
+        return detail::attending_us(a.on, p, a.target, cost_constants{});
+    };
+    CHECK(us(a.p) == Approx(us(plain) + cost_constants{}.quantize_us));
+    a.p.k = 72, a.p.quant_k = 8 * 72;
+    CHECK(a.judge().why == limit::divisibility);
+    CHECK(a.judge().need == 32);
 }
 
 TEST_CASE("attention of several tokens has a token's queries, keys and values so many times",

@@ -66,7 +66,7 @@ TEST_CASE("a launch that gates its activation reads both sides, and takes longer
     CHECK(bytes_of(gated) - bytes_of(plain) == 4 * 512);
     CHECK(bytes_of(of_heads) - bytes_of(gated) == 4 * 64);  // the weight of a head's norm
     CHECK_FALSE(makes_norm(of_heads));
-    CHECK(detail::made_from_bytes(deferred, gated, {}) == 8 * 512);
+    CHECK(detail::made_from_bytes(deferred, gated, 1, {}) == 8 * 512);
     const auto us = [](const product_problem& p) {
         return detail::gated_us(deferred, p, toy_arch);
     };
@@ -100,6 +100,25 @@ TEST_CASE("a norm that is written costs turns of the block that writes it", "[no
     CHECK(norm(floats, 768) == norm(floats, 1024));
     CHECK(norm(large, 1024) < norm(floats, 1024));
     CHECK(norm(floats, 512, 2) == norm(floats, 512));  // each column has a block
+}
+
+TEST_CASE("a norm of floats has a block more for each column where it is written", "[norms]") {
+    matvec_policy floats = deferred;
+    floats.product = inner_product::fma;
+    const row r = normed(floats);
+    product_problem p = with_norm(matvec_problem(512, {{format::f32, 64}}, 2));
+    const auto blocks = [&] {
+        return config_of(r, p, toy_arch, shape_of_launch(r, p, toy_arch, 1)).blocks;
+    };
+    const std::uint32_t without = blocks();
+    p.needs.emits = format_set::of(format::q8_1);
+    CHECK(blocks() == without + 2);
+    const launch_shape shape = shape_of_launch(r, p, toy_arch, 1);
+    cost_constants c;
+    c.read_by_all_bytes = 1e12;  // so that columns are there at once
+    const auto has = detail::share_of_matvec(r, p, toy_arch, shape);
+    CHECK(detail::columns_us(floats, p, toy_arch, has, c) ==
+          Approx(detail::normed_floats_us(floats, p, c)));
 }
 
 TEST_CASE("columns of floats are normed together, in turns of the block", "[norms]") {
@@ -151,14 +170,19 @@ TEST_CASE("what a thread has loaded of a norm's weight is not read behind the wa
     const auto bytes = [](norm_placement placement, std::int64_t k, const cost_constants& c = {}) {
         matvec_policy p = deferred;
         p.placement = placement;
-        return detail::made_from_bytes(p, with_norm(matvec_problem(k, {{format::q4_K, 64}})), c);
+        return detail::made_from_bytes(p, with_norm(matvec_problem(k, {{format::q4_K, 64}})), 1, c);
     };
     CHECK(bytes(norm_placement::deferred, 512) == 4 * 512);  // 64 threads have 8 values each
     CHECK(bytes(norm_placement::deferred, 1024) == 4 * 1024 + 4 * 512);
     CHECK(bytes(norm_placement::deferred, 512, as_recorded()) == 8 * 512);
     CHECK(bytes(norm_placement::passing, 512) == 8 * 512);
-    CHECK(detail::made_from_bytes(deferred, matvec_problem(512, {{format::q4_K, 64}}), {}) ==
+    CHECK(detail::made_from_bytes(deferred, matvec_problem(512, {{format::q4_K, 64}}), 1, {}) ==
           4 * 512);
+    matvec_policy floats = deferred;
+    const product_problem two = with_norm(matvec_problem(1024, {{format::f32, 64}}, 2));
+    CHECK(detail::made_from_bytes(floats, two, 2, {}) == 2 * (4 * 1024 + 4 * 512));
+    floats.product = inner_product::fma;
+    CHECK(detail::made_from_bytes(floats, two, 2, {}) == 2 * 4 * 1024 + 4 * 512);
 }
 
 namespace {

@@ -27,12 +27,6 @@ reason left(F change) {
     return left(attention_case{}, change);
 }
 
-bool covers(attention_case& c, const plan& p, std::initializer_list<id> of) {
-    return c.step(p) >= 0 && std::all_of(of.begin(), of.end(), [&](id t) {
-               return p.at(c.g.position(t)).step == c.step(p);
-           });
-}
-
 using self = attention_case;
 
 /// As far away from all other tensors as to share no memory with them.
@@ -88,20 +82,6 @@ attention_case made_by(maker by, const attention_shape& is, format weights = for
     return c;
 }
 
-/// The time that an engine's own attention must take, in us, for a launch to take it.
-double needed_us(attention_case c) {
-    engine_model engine = ggml_cuda;
-    graph_view view = c.g.view();
-    view.engine = &engine;
-    double less = 0.01, enough = 100;
-    while (enough - less > 0.01) {
-        const double us = (less + enough) / 2;
-        engine.attention_us = engine.attention_of_few_us = us;
-        (c.step(planner{shipped_table()}.plan(view)) < 0 ? less : enough) = us;
-    }
-    return enough;
-}
-
 }  // namespace
 
 TEST_CASE("queries, keys and values are one launch with their attention", "[plan][attention]") {
@@ -144,59 +124,6 @@ TEST_CASE("queries, keys and values are one launch with their attention", "[plan
             CHECK(m->f32 == nullptr);
         }
     }
-}
-
-TEST_CASE("attention is quantized for the matrices that read it", "[plan][attention]") {
-    for (const std::int64_t tokens : {2, 4, 8})
-        for (const bool besides : {false, true}) {
-            CAPTURE(tokens, besides);
-            attention_case c(
-                {.tokens = tokens, .heads = 4, .matrix = format::q4_K, .read_besides = besides});
-            const plan p = c.planned();
-            REQUIRE(covers(c, p, {c.turned_q, c.attention}));
-            const step& of_matrix = c.step_of_reader(p);
-            CHECK(of_matrix.what.product().needs.activation == format::q8_1);
-            CHECK(p.steps().size() == 2);
-            const auto& made = p.chains()[static_cast<std::size_t>(of_matrix.chain)];
-            CHECK(made.made_by == c.step(p));
-            std::byte workspace[1 << 15];
-            const heads_args a = p.args(c.step(p), workspace).heads;
-            CHECK(a.attended.q8_1 == workspace + made.workspace_offset[0]);
-            CHECK((a.member[0].f32 != nullptr) == besides);
-        }
-}
-
-TEST_CASE("attention of one token is quantized where its matrix cannot do that",
-          "[plan][attention]") {
-    for (const format matrix : {format::q4_K, format::q5_K}) {
-        attention_case c({.matrix = matrix});
-        const plan p = c.planned();
-        REQUIRE(c.step(p) >= 0);
-        const bool inside = matrix == format::q4_K;
-        CHECK((c.args(p).member[0].f32 != nullptr) == inside);
-        CHECK((c.step_of_reader(p).what.product().needs.activation == format::f32) == inside);
-        CHECK(p.steps().size() == 2);
-    }
-}
-
-TEST_CASE("attention is not quantized where nobody can read that", "[plan][attention]") {
-    const auto alone = [](attention_case c, const char* why) {
-        CAPTURE(why);
-        const plan p = c.planned();
-        CAPTURE(name(left_why(p, c.g.position(c.attention))));
-        REQUIRE(c.step(p) >= 0);
-        std::byte workspace[1 << 15];
-        const heads_args a = p.args(c.step(p), workspace).heads;
-        CHECK(a.attended.q8_1 == nullptr);
-        CHECK(a.member[0].f32 == c.g[c.attention].data);
-    };
-    alone(attention_case{}, "no matrix");
-    alone(attention_case({.tokens = 2, .matrix = format::f16}), "a matrix of float weights");
-    alone(attention_case({.tokens = 2, .k = 80, .matrix = format::q8_0}),
-          "heads of parts of blocks");
-    attention_case of_heads;
-    of_heads.g.matmul(format::q8_0, 256, of_heads.g.reshape(of_heads.attention, {128, 8}));
-    alone(of_heads, "a matrix that reads single heads");
 }
 
 TEST_CASE("attention goes without norms, masks and sinks", "[plan][attention]") {
@@ -408,18 +335,6 @@ TEST_CASE("the launch of heads counts for attention where their matrices do not 
     CHECK(near(needed_us(made_by(maker::matrices, plain, format::q5_K)), apart));
     for (const attention_shape& is : {normed, two})
         CHECK(near(needed_us(made_by(maker::matrices, is)), needed_us(made_by(maker::other, is))));
-}
-
-TEST_CASE("attention that quantizes counts for a launch that would, of several tokens",
-          "[plan][attention]") {
-    const auto gain = [](std::int64_t tokens) {
-        attention_shape is{.tokens = tokens};
-        const double read = needed_us(attention_case(is));
-        is.matrix = format::q4_K;
-        return read - needed_us(attention_case(is));
-    };
-    CHECK(gain(4) > 1);
-    CHECK(std::abs(gain(1)) < 0.2);
 }
 
 TEST_CASE("optimize keeps what attention reads with its heads until it is done, of a prompt, too",

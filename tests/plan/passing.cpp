@@ -19,7 +19,7 @@ constexpr row passing_row() {
     return r;
 }
 
-/// Of two columns, which are normed together.
+/// Its two columns are normed together.
 constexpr row together_row() {
     row r = passing_row();
     r.policy.matvec().columns = 2;

@@ -363,7 +363,7 @@ TEST_CASE("a step for sm_90 that writes before its wait what the grid before rea
 }
 
 TEST_CASE("a weight of a step for sm_90 that the grid before makes is found", "[sm_90_plan]") {
-    planned p(network(format::f32, 4));
+    planned p(network(format::f32, 5));  // whose norms are launches of their own
     p.steps = {p.steps[3], p.steps[4]};
     matvec_args& a = p.steps[1].args.matvec;
     REQUIRE(p.steps[0].args.kind == skeleton::row);

@@ -89,7 +89,7 @@ std::vector<catena::tool::step_result> run_steps(const catena::json::graph& g, i
     return all;
 }
 
-/// The same of a graph with one step.
+/// What the only step of a graph is found to be.
 template <class Args>
 catena::tool::step_result run_only_step(const catena::json::graph& g, int nodes,
                                         const change<Args>& before, const change<Args>& behind) {

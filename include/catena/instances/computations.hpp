@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f47a0d2206cabf1c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash fbb84de4e93be96c.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -28,8 +28,8 @@ inline constexpr row_computation rms_norm_mul_gate_ggml =
     {.stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::gate, .emits = formats("ggml")};
 inline constexpr row_computation rms_norm_mul_rope_store_caches =
     {.stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::rope | stage_kind::store, .emits = formats("caches")};
-inline constexpr row_computation rms_norm_mul_rope_store_attend_f32_f16_q8_1 =
-    {.stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::rope | stage_kind::store | stage_kind::attend, .emits = formats("f32_f16_q8_1")};
+inline constexpr row_computation rms_norm_mul_rope_store_attend_attended =
+    {.stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::rope | stage_kind::store | stage_kind::attend, .emits = formats("attended")};
 inline constexpr row_computation scale_add_layer_norm_mul_bias_ggml =
     {.stages = stage_set::of(stage_kind::scale) | stage_kind::add_residual | stage_kind::layer_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("ggml")};
 inline constexpr row_computation scale_add_layer_norm_mul_bias_engines =

@@ -330,10 +330,11 @@ struct matvec_args {
                               ///< least q8_1_row_bytes(k), or f32 rows of k for float weights and
                               ///< where blocks make the activation (policy.placement)
     const float* norm_weight = nullptr;  ///< [k], with a gate [gate.k]: the launch multiplies
-                                         ///< rms_norm(x) * norm_weight; null: x itself
-    float* norm_f32 = nullptr;  ///< [k, columns] without gaps, receives that norm, of float weights
-                                ///< alone: an additional block for each column writes it; null:
-                                ///< not written
+                                         ///< rms_norm(x) * norm_weight; null: x itself, but in a
+                                         ///< launch of float weights that makes a norm
+    float* norm_f32 = nullptr;  ///< [k, columns] without gaps, 16-byte aligned, receives that norm
+                                ///< where float weights are multiplied: an additional block for
+                                ///< each column writes it; null: not written
     void* norm_q8_1 = nullptr;  ///< [k, columns], receives that norm as q8_1, rows padded with
                                 ///< zeros, as norm_f32; null: not written
     const float* begun_squares = nullptr;  ///< [k / 32, columns]: x is a norm that another launch

@@ -404,7 +404,7 @@ class attended_head {
         if constexpr (C.emits.has(format::q8_1)) pad_rows();
     }
 
-    /// A thread's quad of what a query attends to.
+    /// Writes a thread's quad of what a query attends to, as f32 and as q8_1. Whole warps.
     CATENA_FN void write(int query, int at, const real (&v)[quad]) {
         const head_member& m = a_.member[0];
         const int head_number = head_of(query), token = token_of(query);

@@ -123,8 +123,8 @@ constexpr bool take(pattern& out, stage_set& passed, const stage& s, bool of_sum
 }  // namespace detail
 
 /// The pattern of a chain whose stages make one value, which at most one group reads, and that may
-/// also emit the sum that its norm reads. Of a chain that attends it is that of the readers alone:
-/// attention itself is found by match/detail/attention_finder.hpp.
+/// also emit the sum that its norm reads. The pattern of a chain that attends is that of its
+/// readers alone: attention itself is found by match/detail/attention_finder.hpp.
 constexpr pattern pattern_of(const lowered_chain& chain) {
     pattern out;
     stage_set passed;

@@ -72,6 +72,7 @@ inline constexpr named_formats named_format_sets[] = {
     {"ggml", plain_formats | layout_formats},
     {"ggml_activations", layout_formats},
     {"caches", cache_formats},
+    {"attended", format_set::of(format::f32) | format::f16 | format::q8_1},
     {"engines", plain_formats | scaled_formats},
 };
 

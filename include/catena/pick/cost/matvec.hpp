@@ -149,15 +149,17 @@ constexpr double found_us(const product_problem& p, const cost_constants& c) {
     return scores_us(p, c) + quads * ranked_quad_us;
 }
 
-/// Bytes that a block reads behind the wait to make one column: x and its gate, or the norm's
-/// weight, of which a thread has loaded the first values before.
-constexpr double made_from_bytes(const matvec_policy& n, const product_problem& p,
+/// Bytes that a block reads behind the wait to make its columns: x and its gate, or the norm's
+/// weight, of which a thread has loaded the first values before. Columns of floats are made
+/// together, with one reading of the weight.
+constexpr double made_from_bytes(const matvec_policy& n, const product_problem& p, double columns,
                                  const cost_constants& c) {
     const auto k = static_cast<double>(p.k);
-    if (!makes_norm(p)) return (gates_inside(p) ? 2 : 1) * 4 * k;
+    if (!makes_norm(p)) return columns * (gates_inside(p) ? 2 : 1) * 4 * k;
     const bool early = n.placement == norm_placement::deferred && !c.on_record;
     const double loaded = early ? n.threads * 4.0 * norm_quads_ahead : 0;
-    return 4 * k + (k > loaded ? 4 * (k - loaded) : 0);
+    const double weight = k > loaded ? 4 * (k - loaded) : 0;
+    return columns * 4 * k + (writes_norms(n) ? 1 : columns) * weight;
 }
 
 /// The time in which a block gates its activation, quad by quad of a thread. Predicted, by about as
@@ -194,14 +196,15 @@ constexpr double columns_us(const matvec_policy& n, const product_problem& p, co
                             const matvec_share& has, const cost_constants& c) {
     const auto columns = static_cast<double>(block_columns(p));
     const bool made = n.placement != norm_placement::producer;
-    const double row =
-        made ? made_from_bytes(n, p, c)
-             : static_cast<double>(p.ends_norm ? begun_row_bytes(p.k)
-                                               : activation_row_bytes(p.needs.activation, p.k));
+    const double bytes =
+        made ? made_from_bytes(n, p, columns, c)
+             : columns * static_cast<double>(p.ends_norm
+                                                 ? begun_row_bytes(p.k)
+                                                 : activation_row_bytes(p.needs.activation, p.k));
     const double ids = p.expert ? memory_latency_us + found_us(p, c) : 0;
     const double part = columns_waited_for(n, p, c);
     const double read =
-        ids + part * has.blocks * columns * row / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
+        ids + part * has.blocks * bytes / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
     if (made || n.activation == activation_source::global)
         return read + gated_us(n, p, a) + normed_floats_us(n, p, c);
     const double of_block = 16 * warp_size * has.warps;  // bytes that its threads ask for at once

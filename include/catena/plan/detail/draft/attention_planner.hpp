@@ -27,7 +27,7 @@ class attention_planner : drafter {
         nearest_ = {};
         obstacle why = found.why;
         if (!why.found() && choices_.same_bits()) why = {node, reason::attention_same_bits};
-        if (!why.found()) why = step(found);
+        if (!why.found()) why = step(std::move(found));
         why.node = node;
         if (why.found()) draft_.leave(why, nearest_);
     }
@@ -66,18 +66,47 @@ class attention_planner : drafter {
         return made >= 0 && g_.kind(made) == op::mul_mat ? made : -1;
     }
 
-    /// May the matrices that read a value of few tokens quantize it themselves, in less time?
-    bool quantized_where_read(const match& m) const {
-        const auto inside = [this](const reader& r) {
-            return !r.quantized() || known_.norms_inside.has(r.weight);
-        };
-        return m.values.front().tokens <= known_.quantized_columns &&
-               std::all_of(m.readers.begin(), m.readers.end(), inside);
+    /// Do the matrices that read a value quantize it themselves, in less time than attention and
+    /// one launch of theirs would take that reads q8_1?
+    bool quantized_where_read(const match& m) {
+        product_problem read;
+        for (const reader& r : m.readers) {
+            if (!r.quantized()) continue;
+            if (read.member_count == max_members) return false;
+            if (read.member_count == 0)
+                read = empty_group(view_, skeleton::matvec, format::q8_1, r.node);
+            add_member(view_, read, plain_output(view_, r.node), false, true);
+        }
+        const row_problem quantizes = problem_of_attention(view_, m);
+        product_problem inside = read;
+        row_problem writes = quantizes;
+        inside.needs.activation = format::f32;
+        writes.needs.emits = (writes.needs.emits | format::f32).without(m.layouts());
+        writes.quant_k = 0;
+        return shorter(choices_.time(writes) + choices_.time(inside),
+                       choices_.time(quantizes) + choices_.time(read));
     }
 
-    /// The value of attention with its readers. Those that read it as f32 and those that stay with
-    /// the engine need that written.
-    match made_of(found_attention& of) {
+    /// Is q8_1 what a reader would read if it could have any layout? Tiles may be surely quicker.
+    bool reads_q8_1(const reader& r) {
+        const format_set all = matmul_layouts(r.weight) | format::q8_1;
+        return !r.quantized() || choices_.alone(r.node, all).layout == format::q8_1;
+    }
+
+    /// Should attention quantize its value for these readers?
+    bool quantizes_for(const match& m) {
+        const head_chain& queries = m.values.front();
+        return m.quant_k == queries.k * queries.count &&
+               std::all_of(m.readers.begin(), m.readers.end(),
+                           [this](const reader& r) { return reads_q8_1(r); }) &&
+               choices_.pick(problem_of_attention(view_, m)).row >= 0 && !quantized_where_read(m);
+    }
+
+    /// The value of attention, with its readers if it is quantized for any. Those that read it as
+    /// f32 and those that stay with the engine need that written. A table that has the engine's
+    /// times lets the engine contest each matrix with what quantizes its activation, so attention
+    /// does not do that.
+    match value_of(found_attention&& of) {
         match m;
         m.node = of.by.node;
         m.activation = view_.nodes[m.node];
@@ -87,18 +116,14 @@ class attention_planner : drafter {
         m.f32_needed = true;
         m.stages = problem_of_attention(view_, m).needs.stages;
         const family* const readers = known_.readers_of_attention();
-        if (readers == nullptr) return m;
+        if (readers == nullptr || known_.rows.rows().engine_count > 0) return m;
         matcher(g_, readers->common).read(m);
         left_over ignored;
         judge_.judge_all(readers->common, m, ignored);
         for (const reader& r : m.readers)
             m.f32_needed = m.f32_needed || !r.servable() || r.float_weight();
-        const head_chain& queries = m.values.front();
-        const bool whole = m.layouts().empty() || m.quant_k == queries.k * queries.count;
-        if (m.servable() > 0 && whole && !quantized_where_read(m) &&
-            choices_.pick(problem_of_attention(view_, m)).row >= 0)
-            return m;
-        m.readers.clear();  // these heads are not of whole blocks, say
+        if (quantizes_for(m)) return m;
+        m.readers.clear();
         m.quant_k = 0;
         m.f32_needed = true;
         return m;
@@ -133,8 +158,8 @@ class attention_planner : drafter {
                 static_cast<std::int64_t>(apart_us * 1000)};
     }
 
-    obstacle step(found_attention& of) {
-        match m = made_of(of);
+    obstacle step(found_attention&& of) {
+        match m = value_of(std::move(of));
         const row_problem what = problem_of_attention(view_, m);
         const picked& row = choices_.pick(what);
         nearest_ = row.nearest;
@@ -146,7 +171,7 @@ class attention_planner : drafter {
         });
         if (why.found()) return why;
         const std::int32_t node = m.node;
-        const bool read = m.servable() > 0;
+        const bool read = !m.readers.empty();
         const std::int32_t made = add_made(known_.attention, std::move(m));
         if (read) read_.emplace(node, made);
         if (has_norm(what.needs.stages))

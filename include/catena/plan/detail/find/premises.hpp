@@ -83,7 +83,6 @@ struct premises : detail::owned {
     std::int32_t turned = -1;          ///< chain of matrices whose results are turned, or -1
     format_set norms_inside;           ///< weights of the matvecs that make their activation
     int norm_columns = 0;              ///< most columns of those matvecs
-    int quantized_columns = 0;         ///< and of those that quantize them
 
     /// The family of matrices that read what queries attend to, or null.
     const family* readers_of_attention() const {
@@ -113,9 +112,7 @@ struct premises : detail::owned {
             const row& r = t.rows[i];
             if (placement_of(r.policy) == norm_placement::producer) continue;
             norms_inside = norms_inside | r.computes.product().weights;
-            const matvec_policy& p = r.policy.matvec();
-            norm_columns = std::max(norm_columns, p.columns);
-            if (!writes_norms(p)) quantized_columns = std::max(quantized_columns, p.columns);
+            norm_columns = std::max(norm_columns, r.policy.matvec().columns);
         }
     }
 };

@@ -91,8 +91,9 @@ class group_launch : public epilogue_launch {
         early.push_back({rows_at(a.norm_weight, a.k, 1, 0), "the norm's weight", false});
         v = times(normed(term::rms_norm, v, a.eps, a.k),
                   of_rows(vector(a.norm_weight, a.k, 16, "the norm's weight"), a.k, rows));
-        if (a.norm_f32 != nullptr)  // by a block that reads nothing but x
-            write(rows_at(a.norm_f32, a.k, rows, 4 * a.k), v, "the norm", reads.size());
+        if (a.norm_f32 != nullptr)  // by blocks that read nothing but x
+            write(aligned_rows(a.norm_f32, 16, "the norm", a.k, rows, 4 * a.k), v, "the norm",
+                  reads.size());
         if (a.norm_q8_1 != nullptr) quantize(a.norm_q8_1, format::q8_1, v, a.k, rows);
         const bool wanted = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
         if (wanted && c.emits.empty()) fail("is not written by its row", 0, "the norm");

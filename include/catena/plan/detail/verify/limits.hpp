@@ -203,6 +203,12 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
                "heads");
     if (p.turns) limit_heads(rules, a, p);
     if (rules.broken) return rules.broken;
+    rules.must(!writes_norms(p) || a.norm_weight != nullptr, "is missing", 0,
+               "the weight of a norm");
+    rules.must((a.norm_f32 == nullptr && a.norm_q8_1 == nullptr) || writes_norms(p),
+               "is nothing that its row writes", 0, "the norm");
+    if (p.product == inner_product::fma && p.activation == activation_source::shared)
+        rules.multiple(a.k, lane_floats, "elements of a column");
     if (a.gate.data != nullptr) limit_gate(rules, a, p);
     rules.must(a.begun_squares == nullptr || (ends_norms(p) && !experts),
                "is nothing that its row ends", 0, "the norm");
