@@ -1,8 +1,10 @@
 // Norms that matrices of float weights make, of one column in passing: routers of models with
 // experts, whose launch writes the norm for all who read it behind them.
 #include "catena/plan/explain.hpp"
+#include "catena/plan/verify.hpp"
 
 #include "cases.hpp"
+#include "faults.hpp"
 
 using namespace catena;
 using namespace catena_test;
@@ -138,6 +140,28 @@ TEST_CASE("a router's launch makes the norms of several columns, and writes them
         CHECK(s.config.blocks == static_cast<unsigned>(a.bands) + 2);
         CHECK(p.explain().chains[0].placement == norm_placement::deferred);
     }
+}
+
+TEST_CASE("the proof wants a norm of floats to have its weight, and a row that writes it",
+          "[plan][norm]") {
+    const auto said = [](const auto& change) -> std::string {
+        graph_builder g;
+        const id y = g.scaled_norm(g.input(format::f32, {512, 2}));
+        g.matmul(format::f32, 8, y);
+        g.matmul(format::q4_K, 64, y);
+        plan p = planned_passing(g);
+        REQUIRE(p.steps().size() == 2);
+        change(plan_faults{p});
+        return verify(g.view(), p).state.message;
+    };
+    CHECK(said([](plan_faults) {}) == "");
+    CHECK_THAT(said([](plan_faults f) { f.head(0).norm_weight = nullptr; }),
+               Catch::Contains("the weight of a norm is missing"));
+    CHECK_THAT(said([](plan_faults f) { f.head(0).k -= 4; }),
+               Catch::Contains("elements of a column are no multiple of what its kernel takes"));
+    static float elsewhere[2 * 512];
+    CHECK_THAT(said([](plan_faults f) { f.head(1).norm_f32 = elsewhere; }),
+               Catch::Contains("the norm is nothing that its row writes"));
 }
 
 TEST_CASE("a norm that float weights alone read is written by nobody", "[plan][norm]") {

@@ -126,8 +126,7 @@ class inside_fuser : drafter {
     /// writes q8_1 for the other readers.
     obstacle fits(const match& m, const inside_scope& scope) const {
         const auto no = [&m](reason why) { return obstacle{m.node, why}; };
-        if (const tensor& y = view_.at(m.activation);
-            scope.float_weights && (!contiguous(y) || base_alignment(y) < 16))
+        if (scope.float_weights && !contiguous(view_.at(m.activation)))
             return no(reason::no_norm_inside);  // it may be written, row behind row
         constexpr stage_set made = stage_kind::rms_norm | stage_kind::mul_weight;
         const bool norm = m.stages == made && m.taken.size() == 2;  // without a SCALE
