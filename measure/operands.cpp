@@ -123,7 +123,7 @@ void fill_member(matvec_member& m, const product_problem& p, const problem_membe
         m.scales = is.rows;
     }
     m.dst_nb1 = 4 * std::int64_t{is.rows};
-    m.dst_nb2 = m.dst_nb1 * (combined(p) ? 1 : slots_of(p));
+    m.dst_nb2 = m.dst_nb1 * (one_for_token(p, is) ? 1 : slots_of(p));
     for (const part_operand_field& f : part_operand_fields)
         if (is.epilogue.has(f.part)) fill_operand(m, f, matrices, columns, s);
     const bool quantized = is.epilogue.has(epilogue_part::quantize);
@@ -199,6 +199,7 @@ void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches
         a.slot_weights = s.values(p.columns);
     }
     a.bands = bands_of(p, band);
+    a.dense_bands = dense_bands_of(p, band);
     fill_members(a, p, band, s);
     if (has_heads(p.needs.epilogue)) fill_heads(p, s);
 }

@@ -100,12 +100,52 @@ std::vector<matvec_case> cases_that_begin(const std::vector<format>& formats,
     return cases;
 }
 
+/// Norms of sums over the slots of three tokens.
+std::vector<matvec_case> cases_of_sums(const std::vector<format>& formats,
+                                       const matvec_policy& how) {
+    const format f = formats.back();
+    const member_shape sum = begun(f, 160, added | epilogue_part::combine);
+    member_shape placed = sum;
+    placed.in_place = true;
+    const matvec_case of_three = {.what = "a norm of sums of slots is begun",
+                                  .k = largest_block(formats),
+                                  .members = {sum},
+                                  .experts = 3,
+                                  .slots = 2,
+                                  .x_slots = 2,
+                                  .ids = {2, 0, 1, 1, 0, 2},
+                                  .band_rows = 32};
+    std::vector<matvec_case> cases{of_three};
+    const auto as = [&](const char* what, auto change) {
+        matvec_case& c = cases.emplace_back(of_three);
+        c.what = std::string("a norm of sums of slots is begun, ") + what;
+        change(c);
+    };
+    as("beside a sum that is quantized", [&](matvec_case& c) {
+        c.members = {sum,
+                     {formats[0], 96, quantized | epilogue_part::combine},
+                     begun(formats[0], 96, every_part | epilogue_part::combine)};
+        c.band_rows = 64;
+    });
+    as("in bands that the blocks of a cluster share",
+       [&](matvec_case& c) { c.band_rows = 64, c.cluster = how.cluster > 1 ? 4 : 1; });
+    as("in bands of all that meet, which eight wider blocks share", [&](matvec_case& c) {
+        c.members = {begun(f, 512, added | epilogue_part::combine)};
+        c.band_rows = max_finished_rows, c.width = how.min_blocks;
+        c.cluster = how.cluster > 1 ? 8 : 1;
+    });
+    as("of a residual under the result", [&](matvec_case& c) { c.members = {placed}; });
+    as("of a NaN", [&](matvec_case& c) { c.put = special::nan; });
+    return cases;
+}
+
 }  // namespace
 
 std::vector<matvec_case> begun_cases(const product_computation& computes,
                                      const matvec_policy& how) {
-    if (!ends_norms(how)) return {};
     const std::vector<format> formats = formats_in(computes.weights);
+    if (!ends_norms(how))
+        return begins_norms(how, true) ? cases_of_sums(formats, how) : std::vector<matvec_case>{};
     const int unit = largest_block(formats);
     const int ragged = unit == 256 ? 4096 + 256 : 2880 / unit * unit;
     auto cases = cases_that_end(formats, how, ragged),

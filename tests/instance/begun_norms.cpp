@@ -33,6 +33,17 @@ constexpr matvec_policy one_warp_each = [] {
     return p;
 }();
 
+/// Adds up slots.
+constexpr matvec_policy of_experts = {.threads = 128,
+                                      .min_blocks = 4,
+                                      .rows = 2,
+                                      .columns = 1,
+                                      .piece = 1024,
+                                      .stages = 2,
+                                      .cluster = 8,
+                                      .copy = copy_method::bulk,
+                                      .activation = activation_source::shared};
+
 constexpr product_computation computes = products<format::q4_K, format::q6_K>;
 
 /// A launch that ends a norm and begins two.
@@ -71,8 +82,39 @@ TEST_CASE("A norm of two launches has the same bits in bands and blocks of any s
     }
 }
 
-TEST_CASE("Policies that share rows stand every case of a norm of two launches") {
-    for (const instance& on : {made<computes, four>(), made<computes, two_teams>()})
+TEST_CASE("A norm of sums of slots has the same bits in bands and blocks of any size") {
+    const epilogue_set parts = epilogue_set::of(epilogue_part::quantize) | epilogue_part::combine;
+    const matvec_case one = {.what = "",
+                             .k = 1280,
+                             .members = {{.type = format::q4_K,
+                                          .rows = 544,
+                                          .parts = parts | epilogue_part::residual,
+                                          .begins = true},
+                                         {.type = format::q6_K,
+                                          .rows = 96,
+                                          .parts = parts | epilogue_part::bias,
+                                          .begins = true}},
+                             .experts = 3,
+                             .slots = 3,
+                             .x_slots = 3,
+                             .ids = {2, 0, 1, 0, 1, 2},
+                             .band_rows = 32};
+    const instance on = made<computes, of_experts>();
+    const matvec_outputs wanted = run(on, one);
+    check(on, one, wanted);
+    for (const int band_rows : {64, 128, 256})
+        for (const int width : {1, 4})
+            for (const int cluster : {1, 2, 4, 8}) {
+                INFO("bands of " << band_rows << ", width " << width << ", cluster " << cluster);
+                matvec_case c = one;
+                c.band_rows = band_rows, c.width = width, c.cluster = cluster;
+                CHECK(run(on, c) == wanted);
+            }
+}
+
+TEST_CASE("Policies stand every case of a norm of two launches") {
+    for (const instance& on :
+         {made<computes, four>(), made<computes, two_teams>(), made<computes, of_experts>()})
         for (matvec_case& c : begun_cases(computes, on.policy.matvec())) {
             INFO(row_name(on.computes, on.policy, "test") << ": " << c.what);
             check(on, c, run(on, c));

@@ -109,9 +109,10 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     m.up_bias = floats("up_bias", d.up_bias);
     m.bias_nb1 = m.experts == 0 || c.numbered ? 0 : 4 * (shape.rows + bias_gap);
     m.dst_nb1 = 4 * (shape.rows + dst_gap);
-    m.dst_nb2 = c.combined() ? m.dst_nb1 : m.dst_nb1 * c.slots;
+    const int of_token = c.combined() || shape.dense ? 1 : c.slots;  // results
+    m.dst_nb2 = m.dst_nb1 * of_token;
     m.residual_nb1 = 4 * (shape.rows + residual_gap(shape));
-    m.residual_nb2 = c.combined() ? m.residual_nb1 : m.residual_nb1 * c.slots;
+    m.residual_nb2 = m.residual_nb1 * of_token;
     to.dst_bytes.push_back(shape.written ? static_cast<std::size_t>(m.dst_nb1) * columns : 0);
     if (shape.in_place)
         m.residual = m.dst =
@@ -203,17 +204,17 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     a.bands = p.bands;
     for (const matvec_member& m : p.members)
         if (c.experts != 0 && m.experts == 0) a.bands = std::min(a.bands, m.first_band);
+    a.dense_bands = p.bands - a.bands;
     a.weights_early = c.early;
     const block_shape block = block_of(on, c);
     a.finished = block.finished;
-    const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;
+    const int all = c.experts == 0 ? p.bands : a.columns * a.bands + c.tokens() * a.dense_bands;
     const int writers = c.routed ? c.routed->tokens : c.emits.empty() ? 0 : c.columns;
-    const launch_config config{
-        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster + writers),
-        .threads = static_cast<std::uint32_t>(block.threads),
-        .shared_bytes = static_cast<std::uint32_t>(block.shared),
-        .dependent = on.dependent,
-        .cluster = static_cast<std::uint32_t>(c.cluster)};
+    const launch_config config{.blocks = static_cast<std::uint32_t>(all * c.cluster + writers),
+                               .threads = static_cast<std::uint32_t>(block.threads),
+                               .shared_bytes = static_cast<std::uint32_t>(block.shared),
+                               .dependent = on.dependent,
+                               .cluster = static_cast<std::uint32_t>(c.cluster)};
     return machine.launch(on.kernel, config, &a, sizeof a);
 }
 

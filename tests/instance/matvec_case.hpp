@@ -45,7 +45,7 @@ struct member_shape {
     bool in_place = false;            ///< the residual lies exactly under the result
     bool halves = false;              ///< a GLU's matrices lie behind each other, each expert's
     catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
-    bool dense = false;               ///< behind experts of one token
+    bool dense = false;               ///< behind experts
     catena::gate_function own = catena::gate_function::none;  ///< epilogue_part::own
     bool begins = false;  ///< what is quantized is a norm of the result, which begins here
 };
@@ -108,7 +108,7 @@ struct matvec_case {
         return experts == 0 ? columns : combined() ? tokens() : static_cast<int>(ids.size());
     }
     int experts_of(const member_shape& m) const { return m.dense ? 0 : experts; }
-    int columns_of(const member_shape& m) const { return m.dense ? 1 : out_columns(); }
+    int columns_of(const member_shape& m) const { return m.dense ? tokens() : out_columns(); }
 };
 
 /// What a member wrote, without gaps; empty where it does not write.

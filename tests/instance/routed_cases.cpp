@@ -30,10 +30,9 @@ std::vector<matvec_case> routed_cases(const product_computation& computes,
     for (route_case& routed : route_cases(routed_experts(how))) {
         if (routed.gap > 0 || routed.lies != route_case::place::apart) continue;
         if (routed.values != logits::different && cases.size() % 2 == 0) routed.tokens = 1;
-        const std::size_t together = std::size(members) - (routed.tokens > 1 ? 1 : 0);
         matvec_case c{.what = routed.what + ", and its experts",
                       .k = unit,
-                      .members = members[cases.size() % together],
+                      .members = members[cases.size() % std::size(members)],
                       .experts = routed.experts,
                       .slots = routed.numbers.chosen,
                       .ids = chosen_of(routed),

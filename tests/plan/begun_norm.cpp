@@ -3,6 +3,7 @@
 #include "cases.hpp"
 #include "fault_places.hpp"
 #include "random/tables.hpp"
+#include "summed_case.hpp"
 
 #include "catena/plan/detail/order/slots.hpp"
 #include "catena/plan/explain_text.hpp"
@@ -75,6 +76,46 @@ TEST_CASE("a norm begins in the launch of its input and ends in that of its read
     CHECK(ends.eps == 1e-6f);
     CHECK(begins.begun_squares == nullptr);
     CHECK(ends.member[0].begun_weight == nullptr);
+}
+
+TEST_CASE("a norm of what experts make begins where their launch adds that up", "[plan][begun]") {
+    summed_case c{.tokens = GENERATE(2, 8)};
+    CAPTURE(c.tokens);
+    const plan p = planned_by_host(c.g);
+    REQUIRE(halves_of(p) == std::pair{1, 1});
+    CHECK(c.by_their_launch(p));
+    const int step = p.at(c.g.position(c.norm)).step;
+    CHECK(step == p.at(c.g.position(c.all)).step);
+    std::byte workspace[1];
+    const matvec_args a = p.args(step, workspace).matvec;
+    CHECK(a.combined);
+    CHECK(a.member[0].dst == c.g[c.all].data);
+    CHECK(a.member[0].begun_weight == c.g[c.g[c.norm].src[1]].data);
+    CHECK(reinterpret_cast<const std::byte*>(a.member[0].begun_squares) ==
+          static_cast<const std::byte*>(a.member[0].q8_1) + c.tokens * q8_1_row_bytes(512));
+}
+
+TEST_CASE("a norm of what experts make is not begun elsewhere", "[plan][begun]") {
+    summed_case c{.tokens = 2};
+    SECTION("what adds it up may not write it there") { c.g.share(c.all, c.weights); }
+    SECTION("bits must not depend on the tokens") {
+        options asked;
+        asked.pick.same_bits = true;
+        CHECK(whole(planned_by_host(c.g, asked)));
+        return;
+    }
+    SECTION("no row of experts begins norms") {
+        table t = shipped_table();
+        std::vector<row> rows(t.rows, t.rows + t.row_count);
+        std::erase_if(rows, [](const row& r) {
+            return r.computes.kind() == skeleton::matvec && begins_norms(r.policy.matvec(), true);
+        });
+        t.rows = rows.data();
+        t.row_count = static_cast<int>(rows.size());
+        CHECK(whole(checked_plan(c.g, t)));
+        return;
+    }
+    CHECK(whole(planned_by_host(c.g)));
 }
 
 TEST_CASE("the report names both launches of a norm", "[plan][begun]") {
@@ -203,8 +244,9 @@ TEST_CASE("fewer columns never need more workspace than the bound of more", "[pl
 
 namespace {
 
-/// Faults of the launch that begins a norm, and of the one that ends it.
-std::vector<fault> faults_of_begun_norms() {
+/// Faults of the launch that begins a norm, of dense matrices or of experts, and of the one that
+/// ends it.
+std::vector<fault> faults_of_begun_norms(bool experts) {
     const auto beginning = [](auto f) {
         return in_member([f](matvec_member& m) { return m.begun_weight != nullptr && f(m); });
     };
@@ -239,32 +281,33 @@ std::vector<fault> faults_of_begun_norms() {
              if (!reads_workspace(p, s) || p.at(s).what.product().ends_norm) return false;
              return p.at(s).what.product().ends_norm = true;
          }},
-        {"squares in the slot of another value", ending([=](plan_faults& p, std::size_t s) {
-             for (planned_chain& c : p.chains())
-                 if (&c != &chain_of(p, s)) {
-                     // The first row of q8_1 that its launch reads lies where the squares end.
-                     chain_of(p, s).workspace_offset[0] = c.workspace_offset[0];
-                     return true;
-                 }
-             return false;
+        {"squares in the slot of a value that is read meanwhile",
+         ending([=](plan_faults& p, std::size_t s) {
+             const step& begins = p.at(static_cast<std::size_t>(chain_of(p, s).made_by));
+             const planned_chain& read = p.chains()[static_cast<std::size_t>(begins.chain)];
+             // The first row of q8_1 that its launch reads lies where the squares end.
+             chain_of(p, s).workspace_offset[0] = read.workspace_offset[0];
+             return true;
          })},
         {"a workspace that ends before the squares", ending([=](plan_faults& p, std::size_t s) {
              p.workspace_bytes() = chain_of(p, s).workspace_offset[0] +
                                    p.head(s).columns * q8_1_row_bytes(p.head(s).k);
              return true;
          })},
-        {"a norm begun by a row whose warps share none",
-         [](plan_faults& p, std::size_t s) {
+        {"a norm begun by a row that begins none",
+         [experts](plan_faults& p, std::size_t s) {
              if (!p.is_group(s) || !p.at(s).what.product().begins_norm) return false;
              const row& own = p.p.rows().rows[p.at(s).row];
              for (int r = 0; r < p.p.rows().row_count; ++r) {
                  const row& other = p.p.rows().rows[r];
                  if (other.computes.kind() != skeleton::matvec) continue;
                  const product_computation& c = other.computes.product();
+                 const matvec_policy& how = other.policy.matvec();
+                 const bool serves =
+                     experts ? slots_added(how) > 1 : how.columns >= p.head(s).columns;
                  if (!c.weights.contains(own.computes.product().weights) ||
                      c.epilogue != own.computes.product().epilogue || !c.stages.empty() ||
-                     other.policy.matvec().columns < p.head(s).columns ||
-                     ends_norms(other.policy.matvec()))
+                     !serves || begins_norms(how, experts))
                      continue;
                  p.give_row(s, r);
                  return true;
@@ -277,16 +320,18 @@ std::vector<fault> faults_of_begun_norms() {
 }  // namespace
 
 TEST_CASE("the proof finds each fault of a norm of two launches", "[plan][begun]") {
-    two_launches c;
+    two_launches dense;
+    summed_case of_experts{.tokens = 2};
+    const bool experts = GENERATE(false, true);
     options asked;
     asked.verify = false;
-    const graph_view view = c.g.view();
+    const graph_view view = (experts ? of_experts.g : dense.g).view();
     const table host = shipped_table();
     const plan made = planner(host, asked).plan(view);
     REQUIRE(halves_of(made) == std::pair{1, 1});
     REQUIRE(verify(view, made).proved);
-    for (const fault& f : faults_of_begun_norms()) {
-        CAPTURE(f.name);
+    for (const fault& f : faults_of_begun_norms(experts)) {
+        CAPTURE(f.name, experts);
         int put = 0;
         for (std::size_t s = 0; s < made.steps().size(); ++s) {
             plan broken = made;

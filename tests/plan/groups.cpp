@@ -1,7 +1,10 @@
 // Which matmuls share a launch, and what keeps them apart.
-#include "catena/pick/config.hpp"
-
 #include "cases.hpp"
+#include "faults.hpp"
+
+#include "catena/instances/sm_90.hpp"
+#include "catena/pick/config.hpp"
+#include "catena/plan/verify.hpp"
 
 using namespace catena;
 using namespace catena_test;
@@ -145,7 +148,8 @@ struct experts_beside {
     graph_builder g;
     id ids;
 
-    explicit experts_beside(std::int64_t tokens, bool dense_first = false) {
+    explicit experts_beside(std::int64_t tokens, bool dense_first = false,
+                            std::int64_t dense_rows = 96) {
         const id mul = g.scaled_norm(g.input(format::f32, {512, tokens}));
         const id wide = g.reshape(mul, {512, 1, tokens});
         ids = g.input(format::i32, {2, tokens});
@@ -154,7 +158,7 @@ struct experts_beside {
             g.mul_mat_id(g.weight(format::q4_K, {512, 64, 8}), wide, by);
         };
         if (!dense_first) experts(ids);
-        g.matmul(format::q4_K, 96, mul);
+        g.matmul(format::q4_K, dense_rows, mul);
         if (dense_first) experts(ids);
         experts(ids);
         experts(other_ids);
@@ -163,17 +167,17 @@ struct experts_beside {
 
 }  // namespace
 
-TEST_CASE("experts of one set of ids run together, of one token with dense ones behind them",
-          "[plan][group]") {
+TEST_CASE("experts of one set of ids run together, with dense ones behind them", "[plan][group]") {
+    const std::int64_t tokens = GENERATE(1, 2, 3);
     for (const bool dense_first : {false, true}) {
-        experts_beside c(1, dense_first);
-        const plan p = checked_plan(c.g);
+        experts_beside c(tokens, dense_first);
+        plan p = checked_plan(c.g, instances::sm_90());
         CHECK(steps_of(p) == (dense_first ? "1: 0 1, 4: 3 4 5, 6: 6" : "1: 0 1, 3: 3 4 5, 6: 6"));
         const matvec_args a = p.args(1, nullptr).matvec;
         CHECK(a.ids == c.g[c.ids].data);
         CHECK(a.slots == 2);
         CHECK(a.x_slots == 1);
-        CHECK(a.columns == 2);
+        CHECK(a.columns == 2 * tokens);
         REQUIRE(a.members == 3);
         CHECK(a.member[0].experts == 8);
         CHECK(a.member[1].experts == 8);
@@ -182,16 +186,29 @@ TEST_CASE("experts of one set of ids run together, of one token with dense ones 
         CHECK(a.bands == a.member[2].first_band);
         const step& s = p.steps()[1];
         const int dense = bands_of(s.what.product().member[2], s.band_rows);
-        CHECK(static_cast<int>(s.config.blocks) == 2 * a.bands + dense);
+        CHECK(a.dense_bands == dense);
+        CHECK(s.config.blocks == static_cast<unsigned>(tokens * (2 * a.bands + dense)));
+        CHECK(a.member[2].dst_nb2 == 96 * 4);
         CHECK(s.bytes == bytes_of(s.what));
         const std::int64_t row = row_bytes(format::q4_K, 512);
-        CHECK(s.bytes == q8_1_row_bytes(512) + (2 * 2 * 64 + 96) * (row + 4));
+        CHECK(s.bytes == tokens * q8_1_row_bytes(512) + (2 * 2 * 64 * tokens + 96) * row +
+                             (2 * 2 * 64 + 96) * tokens * 4);
+        ++plan_faults{p}.head(1).dense_bands;
+        CHECK(verify(c.g.view(), p).state.code == status_code::wrong_plan);
     }
 }
 
-TEST_CASE("of two tokens experts run apart from dense ones", "[plan][group]") {
-    experts_beside c(2);
-    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 3: 3 5, 4: 4, 6: 6");
+TEST_CASE("of several tokens experts run apart from dense ones that take less time so",
+          "[plan][group]") {
+    options asked;
+    std::int64_t tokens = 8, rows = 8192;
+    SECTION("each token would read many rows again") {}
+    SECTION("bits must not depend on the tokens") {
+        tokens = 2, rows = 96;
+        asked.pick.same_bits = true;
+    }
+    experts_beside c(tokens, false, rows);
+    CHECK(steps_of(checked_plan(c.g, instances::sm_90(), asked)) == "1: 0 1, 3: 3 5, 4: 4, 6: 6");
 }
 
 TEST_CASE("experts are not hoisted past the node that makes their ids", "[plan][group]") {

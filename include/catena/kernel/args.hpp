@@ -253,9 +253,10 @@ struct matvec_member {
                                     ///< matrix's rows: nothing behind it is read
     std::int64_t row_bytes = 0;     ///< one weight row to the next
     std::int64_t expert_bytes = 0;  ///< one expert's matrix to the next
-    std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot; combined:
-                                    ///< unused
-    std::int64_t dst_nb2 = 0;       ///< expert and combined: token to token; dense: unused
+    std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot; combined,
+                                    ///< and dense beside experts: unused
+    std::int64_t dst_nb2 = 0;       ///< expert, combined, and dense beside experts: token to token;
+                                    ///< else unused
     std::int64_t bias_nb1 = 0;      ///< one expert to the next, in bias and up_bias
     std::int64_t residual_nb1 = 0;  ///< residual's stride of the dimension that dst_nb1 has in dst
     std::int64_t residual_nb2 = 0;  ///< residual's stride of the dimension that dst_nb2 has in dst
@@ -311,12 +312,13 @@ struct activation_gate {
 /// For expert members each (slot, token) is a column of its own. Its matrix is ids[slot, token],
 /// and its activation row is token * x_slots + (x_slots == 1 ? 0 : slot). Its row of q8_1 has the
 /// number token * slots + slot. Without ids token i has matrix i % experts, and x_slots equals
-/// slots. Behind the members that ids pick, dense members may stand if there is one token and
-/// x_slots is 1: a shared expert, which reads the same activation row.
+/// slots. Behind the members that ids pick, dense members may stand if x_slots is 1 and nothing is
+/// combined: a shared expert, which has a column for each token, of the same activation row.
 ///
 /// A norm can be begun by the launch that makes the rows y which it reads, and ended by the launch
 /// that multiplies it. What is begun is y * weight as q8_1, and the sum of the squares of each 32
-/// elements of y. Both launches are dense, and warps share rows in them (policy.slices).
+/// elements of y. Both launches are dense and their warps share rows (policy.slices), or the first
+/// is combined.
 ///
 /// A block that quantizes an activation of one column itself (norm_placement::deferred, without
 /// heads) may gate it, head by head: the activation is f(gate) * x, or f(gate) * rms_norm(x) *
@@ -360,8 +362,9 @@ struct matvec_args {
     std::int32_t members = 0;    ///< matrices in use, the first ones of `member`
     std::int32_t bands = 0;      ///< bands of all members; expert: bands that one column has, in
                                  ///< the members that ids pick
-    bool weights_early = false;  ///< no weight ever changes: weights may be read before the grid
-                                 ///< wait
+    std::int32_t dense_bands = 0;  ///< expert: bands that a token has in dense members
+    bool weights_early = false;    ///< no weight ever changes: weights may be read before the grid
+                                   ///< wait
     route_args routing;  ///< the routing of all tokens, if the policy routes: for each of them a
                          ///< block, the first ones, writes experts (to `ids`) and weights for
                          ///< later readers, the others find their own; tokens = 0: no routing

@@ -25,7 +25,8 @@ struct matvec_band {
     const matvec_member* member = nullptr;
     int columns = 0;
     int first_row = 0, end_row = 0;  ///< rows of the member's result
-    int token = 0, slot = 0;         ///< token and slot of the first column; dense: 0
+    int token = 0, slot = 0;         ///< token and slot of the first column; dense: 0, but for the
+                                     ///< token beside experts
     int slots = 1;                   ///< slots whose results are added up
     int picked = 0;  ///< number of the matrix; dense: 0; -1: no such expert; combined: the matrix
                      ///< of the slot that has the lane's number
@@ -170,22 +171,19 @@ CATENA_FN int share_of_band(X& x, int rows) {
 }
 
 /// Brings the results of a band's one column, one behind the other, to the first block of the
-/// cluster that shares the band. Returns the number of results.
+/// cluster that shares the band.
 template <class X>
-CATENA_FN int gather(X& x, const matvec_args& a, const matvec_band& b) {
-    const int rows = band_results(a, *b.member);
+CATENA_FN void gather(X& x, const matvec_args& a, const matvec_band& b) {
     // The first block must run before the others store in it. Nothing is ordered here: until the
     // sync below it leaves the places alone where they store.
     x.cluster_meet();
     if (x.cluster_rank() != 0) {
-        const int before = x.cluster_rank() * share_of_band(x, rows);
+        const int before = x.cluster_rank() * share_of_band(x, band_results(a, *b.member));
         CATENA_NO_UNROLL
         for (int i = x.thread(); i < b.end_row - b.first_row; i += x.threads())
             x.store_first(b.finished + before + i, x.load(b.finished + i));
     }
     x.cluster_sync();
-    const int left = b.member->rows - b.first_row;
-    return left < rows ? left : rows;
 }
 
 /// Quantizes the results of a band, whose rows are a multiple of 32; the band with a column's last
@@ -193,11 +191,17 @@ CATENA_FN int gather(X& x, const matvec_args& a, const matvec_band& b) {
 /// quantized may be a norm of the results, which begins here.
 template <bool Shares, bool Begins, class X>
 CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
-    static_assert(!(Shares && Begins), "a thread loads the weights of its own block's rows");
     const matvec_member& m = *b.member;
     int rows = b.end_row - b.first_row;
+    const bool shared = Shares && x.cluster_blocks() > 1,
+               first_block = !shared || x.cluster_rank() == 0;
+    if (shared) {  // the cluster's first block quantizes the whole band
+        const int whole = band_results(a, m), left = m.rows - b.first_row;
+        rows = left < whole ? left : whole;
+    }
     const int column_bytes = padded_q8_1_bytes(static_cast<unsigned>(m.rows));
-    const int column = a.combined ? b.token : b.token * a.slots + b.slot;
+    const bool of_slot = m.experts > 0 && !a.combined;
+    const int column = of_slot ? b.token * a.slots + b.slot : b.token;
     std::byte* to = static_cast<std::byte*>(m.q8_1) + distance(column, column_bytes);
     const int padding = column_bytes - static_cast<int>(m.rows / 32u * q8_1_bytes);
     const bool begins = Begins && m.begun_weight != nullptr;
@@ -205,12 +209,10 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     const auto weight_of_row = [&](int first) {
         if (first < rows) weight = x.load(m.begun_weight + b.first_row + first + x.lane());
     };
-    if (begins) weight_of_row(x.warp() * warp_size);
+    if (begins && first_block) weight_of_row(x.warp() * warp_size);
     x.sync();
-    if (Shares && x.cluster_blocks() > 1) {
-        rows = gather(x, a, b);
-        if (x.cluster_rank() != 0) return;
-    }
+    if (shared) gather(x, a, b);
+    if (!first_block) return;
     CATENA_NO_UNROLL
     for (int c = 0; c < b.columns; ++c, to += column_bytes) {
         CATENA_NO_UNROLL
@@ -219,7 +221,8 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
             if (begins) {
                 const real squares = warp_sum(x, v * v);
                 if (x.lane() == 0)
-                    x.store(m.begun_squares + (c * m.rows + b.first_row + first) / 32u, squares);
+                    x.store(m.begun_squares + ((column + c) * m.rows + b.first_row + first) / 32u,
+                            squares);
                 if (rows > x.threads()) weight_of_row(first);
                 v = v * weight;
             }

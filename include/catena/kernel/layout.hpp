@@ -168,8 +168,7 @@ CATENA_FN constexpr bool writes_norms(const matvec_policy& p) {
 /// norm itself: the block does nothing else meanwhile.
 inline constexpr int norm_quads_ahead = 2;
 
-/// Can a matvec begin the norm of its results, and end one that was begun? Where warps share rows,
-/// they meet anyway.
+/// Can a matvec end a norm that was begun? Where warps share rows, they meet anyway.
 CATENA_FN constexpr bool ends_norms(const matvec_policy& p) { return p.slices > 1; }
 
 /// Can a matvec gate the activation that it makes? Matrices of heads read none that is gated.
@@ -186,6 +185,12 @@ CATENA_FN constexpr bool norms_in_warp(std::int64_t head) {
 CATENA_FN constexpr int slots_added(const matvec_policy& p) {
     const bool adds = p.columns == 1 && p.placement == norm_placement::producer && !p.routes;
     return adds ? warp_size : 1;
+}
+
+/// Can a matvec begin the norm of its results, of dense matrices or of experts? Dense where norms
+/// are ended. Experts where slots are added up, in the policies that experts have.
+CATENA_FN constexpr bool begins_norms(const matvec_policy& p, bool experts) {
+    return experts ? slots_added(p) > 1 && p.cluster > 1 : ends_norms(p);
 }
 
 /// Groups of rows that a warp may have one after the other, if it turns heads: a lane looks up what

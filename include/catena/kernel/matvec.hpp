@@ -31,13 +31,14 @@ inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
 /// Finds the token and the slot of a band of experts, and the matrix that the slot's id picks. It
 /// waits for the ids, or for the logits of experts; the bands before the first write the experts of
-/// a token each. Returns the band's number among the bands of one slot; bands of dense members
-/// stand behind those of all slots. `ring` is the memory of the ring, which may be written until
-/// the ring is filled.
+/// a token each. Returns the band's number among the bands of one slot; a token's bands of dense
+/// members stand behind those of its slots. `ring` is the memory of the ring, which may be written
+/// until the ring is filled.
 template <matvec_policy P, class X>
 CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, std::byte* ring) {
     const bool combined = combines<P> && a.combined;
-    const int slots = combined ? 1 : a.slots, bands = slots * a.bands;  // of a token
+    const int slots = combined ? 1 : a.slots;
+    const int bands = slots * a.bands + a.dense_bands;  // of a token
     int token = 0, slot = 0;  // few: a division is more code, and takes as long
     if (a.ids == nullptr) {   // tokens may be many
         token = static_cast<int>(static_cast<unsigned>(band) / static_cast<unsigned>(bands));
@@ -48,8 +49,8 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, st
         band -= bands;
     CATENA_NO_UNROLL
     for (; slot + 1 < slots && band >= a.bands; ++slot) band -= a.bands;
-    if (band >= a.bands) return band;
     b.token = token;
+    if (band >= a.bands) return band;
     b.slot = slot;
     if (a.ids != nullptr) x.grid_wait();
     if constexpr (P.routes) {
@@ -94,6 +95,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     std::byte* const stages = all_stages + x.warp() / warp_slices(P) * team_room;
 
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
+    constexpr bool begins = begins_norms(P, false) || begins_norms(P, true);
     int band = shares ? x.cluster() : x.block();
     if constexpr (writes_norms(P))
         if (band >= a.bands)
@@ -121,7 +123,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     b.first_row = (band - member.first_band) * rows + (shares ? x.cluster_rank() * share : 0);
     const int left = (P.turns ? member.rows / 2 : member.rows) - b.first_row;
     b.end_row = b.first_row + (left < share ? left : share);
-    if constexpr (ends_norms(P)) prefetch_begun_weight(x, b);
+    if constexpr (begins) prefetch_begun_weight(x, b);
     const int matrices = member.experts > 0 ? member.experts : 1;
     if (static_cast<unsigned>(b.picked) >= static_cast<unsigned>(matrices)) b.picked = -1;
     // A launch of one format asks for no type.
@@ -131,7 +133,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
             .run();
     });
     if (combines<P> && a.combined) add_slots(x, a, b);
-    if (!P.turns && member.q8_1 != nullptr) quantize_band<shares, ends_norms(P)>(x, a, b);
+    if (!P.turns && member.q8_1 != nullptr) quantize_band<shares, begins>(x, a, b);
     reaches(x, phase::end);
 }
 

@@ -77,10 +77,10 @@ constexpr band_limits band_limits_of(const row& r, const product_problem& p, con
     return out;
 }
 
-/// How many times the bands of a member occur in a launch: once for a dense member. If ids pick its
-/// matrix, once for each column, or once for each token whose slots are added up.
+/// How many times the bands of a member occur in a launch: once if all of it is dense. In a launch
+/// of experts once for each column of the result.
 constexpr std::int64_t times_of(const product_problem& p, const problem_member& m) {
-    return by_ids(p, m) ? columns_of(p, m) : 1;
+    return p.expert ? columns_of(p, m) : 1;
 }
 
 /// Do the warps of one block, which share rows, multiply as fast as an SM's part of the memory
@@ -111,6 +111,14 @@ constexpr std::int32_t bands_of(const product_problem& p, std::int32_t band) {
     std::int32_t bands = 0;
     for (int i = 0; i < p.member_count; ++i)
         if (!p.expert || by_ids(p, p.member[i])) bands += bands_of(p.member[i], band);
+    return bands;
+}
+
+/// Bands of a token in the dense members of a launch of experts.
+constexpr std::int32_t dense_bands_of(const product_problem& p, std::int32_t band) {
+    std::int32_t bands = 0;
+    for (int i = 0; i < p.member_count; ++i)
+        if (p.expert && !by_ids(p, p.member[i])) bands += bands_of(p.member[i], band);
     return bands;
 }
 

@@ -127,7 +127,8 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
         if (slots_of(p) > max_chosen) return no(limit::slots, slots_of(p), max_chosen);
     }
     if (n.single_token && !p.expert) return no(limit::dense);
-    if ((p.ends_norm || p.begins_norm) && !ends_norms(n)) return no(limit::norm_of_two);
+    if ((p.ends_norm && !ends_norms(n)) || (p.begins_norm && !begins_norms(n, p.expert)))
+        return no(limit::norm_of_two);
     if (gates_inside(p)) {
         const bool normed = has_norm(p.needs.stages);
         const bool in_quads = p.gate_k % 4 == 0;  // a thread gates four neighbors of one head

@@ -124,7 +124,7 @@ constexpr int members_of(const problem& p) {
     return p.kind() == skeleton::row ? 0 : p.product().member_count;
 }
 
-/// Do ids pick the member's matrix? With one token, dense members may stand beside such members.
+/// Do ids pick the member's matrix? Dense members may stand beside such members.
 constexpr bool by_ids(const product_problem& p, const problem_member& m) {
     return p.expert && m.experts > 0;
 }
@@ -143,10 +143,14 @@ constexpr std::int64_t slots_of(const product_problem& p) {
     return p.expert && p.tokens > 0 ? quotient(p.columns, p.tokens) : 1;
 }
 
-/// Columns of a member's result: one, where it is dense beside experts.
+/// Has a member of a launch of experts one result for each token, not one for each slot? So have
+/// sums of slots, and a dense member.
+constexpr bool one_for_token(const product_problem& p, const problem_member& m) {
+    return p.expert && (combined(p) || !by_ids(p, m));
+}
+/// Columns of a member's result.
 constexpr std::int64_t columns_of(const product_problem& p, const problem_member& m) {
-    if (combined(p)) return p.tokens;
-    return p.expert && !by_ids(p, m) ? 1 : p.columns;
+    return one_for_token(p, m) ? p.tokens : p.columns;
 }
 
 /// Does a group gate its activation itself, or a norm of each of its heads?

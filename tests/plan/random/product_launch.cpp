@@ -169,7 +169,7 @@ class product_launch : product_view<Args> {
         for (int m = 0; m < a_.members; ++m) {
             const bool again = !expert() || picked(a_.member[m]);
             demand(!again || repeated == band, "experts behind dense members");
-            demand(again || (tokens() == 1 && a_.x_slots == 1 && !combined()),
+            demand(again || (a_.x_slots == 1 && !combined()),
                    "dense members beside experts of many rows, or whose slots are added up");
             judge(a_.member[m], ops, band);
             if (again) repeated = band;
@@ -179,8 +179,11 @@ class product_launch : product_view<Args> {
             bands = a_.tiles;
         else
             bands = a_.bands;
-        int blocks = repeated * column_blocks() + band - repeated;
-        if constexpr (!tiled) blocks += written_norms() + a_.routing.tokens;
+        int blocks = repeated * column_blocks() + (band - repeated) * tokens();
+        if constexpr (!tiled) {
+            blocks += written_norms() + a_.routing.tokens;
+            demand(a_.dense_bands == band - repeated, "dense bands that are not its own");
+        }
         demand(
             bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
             "blocks that are not its bands, or a cluster for each");
@@ -271,7 +274,7 @@ class product_launch : product_view<Args> {
         if constexpr (tiled)
             demand(false, "a norm that a matmul begins");
         else
-            demand(ends_norms(row_.policy.matvec()) && !expert() && m.q8_1 != nullptr,
+            demand(begins_norms(row_.policy.matvec(), expert()) && m.q8_1 != nullptr,
                    "a norm its row does not begin");
         ops.read(flat("weight of the next norm", m.begun_weight, std::int64_t{m.rows} * 4),
                  early());
@@ -299,11 +302,6 @@ class product_launch : product_view<Args> {
         return x;
     }
 
-    /// Elements that have a norm together: of a head that is gated, or all.
-    int head() const {
-        if constexpr (tiled) return a_.k;
-        return a_.gate.data != nullptr ? a_.gate.k : a_.k;
-    }
     /// Norms and gates head() elements of an activation, from element `first` on.
     void make_head(float* x, int first) const {
         if (a_.norm_weight != nullptr) {
@@ -338,6 +336,9 @@ class product_launch : product_view<Args> {
 
     void column(const matvec_member& m, int c) const {
         std::vector<float> out = product(m, c, slot(c));
+        const auto place = [&](auto* first, std::int64_t nb1, std::int64_t nb2) {
+            return offset(first, beside(m) ? c * nb2 : slot(c) * nb1 + token(c) * nb2);
+        };
         if constexpr (!tiled) {
             const auto weigh = [&](std::vector<float>& v, int s) {
                 if (a_.slot_weights == nullptr) return;
@@ -354,11 +355,9 @@ class product_launch : product_view<Args> {
         if (m.residual != nullptr)
             for (int r = 0; r < m.rows; ++r)
                 out[static_cast<std::size_t>(r)] +=
-                    offset(m.residual, slot(c) * m.residual_nb1 + token(c) * m.residual_nb2)[r];
+                    place(m.residual, m.residual_nb1, m.residual_nb2)[r];
         if constexpr (!tiled) turn_result(a_, m, out);
-        if (m.dst != nullptr)
-            std::copy(out.begin(), out.end(),
-                      offset(m.dst, slot(c) * m.dst_nb1 + token(c) * m.dst_nb2));
+        if (m.dst != nullptr) std::copy(out.begin(), out.end(), place(m.dst, m.dst_nb1, m.dst_nb2));
         if (m.begun_weight != nullptr) begin_norm(m, out, c);
         for (const target& t : quantized(m)) quantize(t, out, c);
     }

@@ -35,9 +35,10 @@ class product_view {
     machine& machine_;
 
     bool expert() const { return has_experts(a_); }
-    /// Do ids pick its matrix? Of one token dense members may stand behind those.
+    /// Do ids pick its matrix? Dense members may stand behind those.
     bool picked(const matvec_member& m) const { return expert() && (tiled || m.experts > 0); }
-    int columns(const matvec_member& m) const { return expert() && !picked(m) ? 1 : a_.columns; }
+    bool beside(const matvec_member& m) const { return expert() && !picked(m); }
+    int columns(const matvec_member& m) const { return beside(m) ? tokens() : a_.columns; }
     /// Are the results of a token's slots added up? Then a column is a token.
     bool combined() const {
         if constexpr (tiled)
@@ -49,6 +50,12 @@ class product_view {
     int slot(int c) const { return expert() ? c % apart() : c; }
     int token(int c) const { return expert() ? c / apart() : 0; }
     int tokens() const { return expert() ? a_.columns / apart() : 1; }
+
+    /// Elements that have a norm together: of a head that is gated, or all.
+    int head() const {
+        if constexpr (tiled) return a_.k;
+        return a_.gate.data != nullptr ? a_.gate.k : a_.k;
+    }
 
     bool early() const {
         if constexpr (tiled)
@@ -99,7 +106,10 @@ class product_view {
         return {name,
                 static_cast<const std::byte*>(p),
                 std::int64_t{m.rows} * 4,
-                {picked(m) ? apart() : columns(m), tokens(), 1},
+                {picked(m)   ? apart()
+                 : beside(m) ? 1
+                             : columns(m),
+                 tokens(), 1},
                 {nb1, nb2, 0},
                 static_cast<int>(&m - a_.member)};
     }

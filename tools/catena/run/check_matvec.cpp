@@ -11,18 +11,23 @@
 namespace catena::tool {
 namespace {
 
-/// One block of a matvec: a band of a member; of one column where experts are picked.
+/// One block of a matvec: a band of a member; of one column in a launch of experts.
 struct band {
     int member;
-    int column;           ///< -1: all columns
+    int column;           ///< of the member's result; -1: all columns
     int first, end;       ///< rows of the member
     std::uint32_t block;  ///< or cluster
 };
 
-/// Blocks of the columns before: a dense member of a launch by ids stands behind all of them.
+/// Columns of a token: its slots, unless they are added up.
+int columns_of_token(const matvec_args& a) { return a.combined ? 1 : a.slots; }
+
+/// Blocks of the columns before: a token's dense members stand behind its slots.
 int before_column(const matvec_args& a, const matvec_member& m, int column) {
     if (!has_experts(a)) return 0;
-    return (m.experts > 0 ? column : a.columns - 1) * a.bands;
+    const int slots = columns_of_token(a), of_token = slots * a.bands + a.dense_bands;
+    if (m.experts == 0) return column * of_token + (slots - 1) * a.bands;
+    return column / slots * of_token + column % slots * a.bands;
 }
 
 band band_at(const matvec_args& a, int member, int index, int column) {
@@ -37,7 +42,7 @@ std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int ran
     std::vector<band> all;
     for (int member = 0; member < a.members; ++member) {
         const matvec_member& m = a.member[member];
-        const int columns = m.experts > 0 ? a.columns : 1;
+        const int columns = has_experts(a) ? static_cast<int>(results_of(a, m)) : 1;
         const int rows = band_results(a, m), count = (m.rows + rows - 1) / rows;
         std::set<std::pair<int, int>> picked;  // column, band
         picked.insert({0, 0});
@@ -53,13 +58,10 @@ std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int ran
                  row / rows});
         }
         for (const auto& [column, index] : picked)
-            all.push_back(band_at(a, member, index, m.experts > 0 ? column : -1));
+            all.push_back(band_at(a, member, index, has_experts(a) ? column : -1));
     }
     return all;
 }
-
-/// Columns of a token: its slots, unless they are added up.
-int columns_of_token(const matvec_args& a) { return a.combined ? 1 : a.slots; }
 
 /// `slot`: of those that are added up.
 std::vector<column_place> columns_of(const matvec_args& a, const band& b, int slot) {
@@ -69,6 +71,7 @@ std::vector<column_place> columns_of(const matvec_args& a, const band& b, int sl
             places.push_back({c, c, 0, c});
         return places;
     }
+    if (a.member[b.member].experts == 0) return {{b.column, 0, b.column, b.column}};
     const int token = b.column / columns_of_token(a), own = b.column % columns_of_token(a);
     return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : own + slot), own, token,
              b.column}};
@@ -129,9 +132,10 @@ std::vector<sampled_band> checker::seed_bands(const matvec_args& a,
         const int slots = a.combined ? a.slots : 1;
         to.first_slot = std::int64_t{b.column} * slots;
         for (int slot = 0; slot < slots; ++slot) {
+            const matvec_member& m = a.member[b.member];
             const std::int64_t expert =
-                b.column < 0 ? -1 : ids[static_cast<std::size_t>(to.first_slot + slot)];
-            to.slots.emplace_back(a.member[b.member], a.k, plan_.rows().ops,
+                m.experts == 0 ? -1 : ids[static_cast<std::size_t>(to.first_slot + slot)];
+            to.slots.emplace_back(m, a.k, plan_.rows().ops,
                                   piece_of_product{b.member, b.first, b.end, expert, b.block,
                                                    columns_of(a, b, slot), a.combined});
             to.slots.back().seed(on_, asked_.seed, where_);

@@ -31,7 +31,7 @@ inline comparison of_exact(const nmse_sum& sum, double limit) {
 /// tensors of the result's shape.
 struct column_place {
     std::int64_t x_row;
-    std::int64_t slot, token;  ///< dense: the column, and 0
+    std::int64_t slot, token;  ///< dense: the column, and 0; beside experts 0, and the token
     std::int64_t made_row;     ///< of the result, where it is quantized
 
     std::int64_t offset(std::int64_t nb1, std::int64_t nb2) const {
@@ -53,10 +53,10 @@ inline std::byte* bytes_at(const void* base, std::int64_t offset) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(base)) + offset;
 }
 
-/// Columns of a member's result: a dense one beside experts has one.
+/// Columns of a member's result: a dense one beside experts has one for each token.
 template <class Args>
 std::int64_t results_of(const Args& a, const matvec_member& m) {
-    return has_experts(a) && m.experts == 0 ? 1 : a.columns;
+    return has_experts(a) && m.experts == 0 ? a.columns / a.slots : a.columns;
 }
 
 /// A chain that takes any matrix: a place may have readers that several chains of the table list.

@@ -76,8 +76,8 @@ class order_builder {
         return source == no_tensor || !g_.written_in_place(g_.root(source));
     }
 
-    /// Could one launch hold both? Experts and dense matmuls may share one, with one token; experts
-    /// must have the same ids.
+    /// Could one launch hold both? Experts and dense matmuls may share one; experts must have the
+    /// same ids.
     bool together(const tensor& a, const tensor& b) const {
         return a.stream == b.stream &&
                reads_f32(view_.at(a.src[0]).type) == reads_f32(view_.at(b.src[0]).type) &&

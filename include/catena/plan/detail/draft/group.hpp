@@ -19,9 +19,9 @@ class grouper : drafter {
     grouper(draft& drafted, output_finder& outputs, group_trial& trial)
         : drafter(drafted), outputs_(outputs), trial_(trial), routes_(drafted), heads_(drafted) {}
 
-    /// Deals the readers of an activation to steps: by kind (dense, one set of expert ids, or both
-    /// with one token), then by the listed set of formats that holds most of them, then by what is
-    /// legal at the first member's position.
+    /// Deals the readers of an activation to steps: by kind (dense, one set of expert ids, or
+    /// both), then by the listed set of formats that holds most of them, then by what is legal at
+    /// the first member's position.
     void group(const family& f, std::int32_t activation) {
         std::vector<reader>& all = draft_.activation(activation).found.readers;
         reader* const end =

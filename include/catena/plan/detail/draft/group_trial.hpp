@@ -92,9 +92,13 @@ class group_trial : drafter {
         if (alone) {
             const epilogue_site site{sums_, f.common.epilogue, draft_.accepted.actions()};
             output sum = o;
-            std::optional<made_value> none;
-            if (part_match<epilogue_part::combine>::take(site, sum) && open(tried, sum, none, &o))
-                return true;
+            if (part_match<epilogue_part::combine>::take(site, sum)) {
+                std::optional<made_value> norm = begun(f, tried, sum);
+                if (open(tried, sum, norm, &o)) {
+                    keep(norm);
+                    return true;
+                }
+            }
         }
         std::optional<made_value> value = quantized(f, tried, o);
         if (!open(tried, o, value)) return false;
@@ -106,6 +110,9 @@ class group_trial : drafter {
     /// matmul if that is what forbids it.
     bool join_with(const family& f, attempt& tried, const output& o) {
         std::optional<made_value> value = quantized(f, tried, o);
+        product_problem together = tried.step().what.product();
+        add_member(view_, together, o, value.has_value(), true);
+        if (!weigh_.beside_pays(together)) return false;
         std::int32_t blocked = join(tried, o, value ? &*value : nullptr);
         if (blocked != joined && value) {
             value.reset();
@@ -247,14 +254,25 @@ class group_trial : drafter {
         return -1;
     }
 
+    /// Could a step quantize an output?
+    bool quantizes(const family& f, const output& o) const {
+        return f.common.epilogue.has(epilogue_part::quantize) && !o.renamed &&
+               view_.at(o.result).ne[0] % 32 == 0;
+    }
+
+    /// The norm of an output that the step could begin.
+    std::optional<made_value> begun(const family& f, attempt& tried, const output& o) {
+        if (!quantizes(f, o)) return std::nullopt;
+        std::optional<begun_norm> norm = norms_.of(tried.step().what.product(), o);
+        if (!norm) return std::nullopt;
+        return made_value{-1, norm->of, std::move(norm->value), true};
+    }
+
     /// The value that the step could quantize of an output: a norm of it, or itself.
     std::optional<made_value> quantized(const family& f, attempt& tried, const output& o) {
         const product_problem& group = tried.step().what.product();
-        if (!f.common.epilogue.has(epilogue_part::quantize) || o.renamed ||
-            view_.at(o.result).ne[0] % 32 != 0)
-            return std::nullopt;
-        if (std::optional<begun_norm> norm = norms_.of(group, o))
-            return made_value{-1, norm->of, std::move(norm->value), true};
+        if (!quantizes(f, o)) return std::nullopt;
+        if (std::optional<made_value> norm = begun(f, tried, o)) return norm;
         std::optional<match> own = quantized_itself(f, group.needs.kind, o);
         if (!own) return std::nullopt;
         return made_value{-1, &f, *std::move(own), false};

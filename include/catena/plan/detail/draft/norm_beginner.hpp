@@ -35,7 +35,7 @@ class norm_beginner : drafter {
             match m = place_at(here);
             if (!m.found() || !fits(m, o)) continue;
             matcher(g_, f.common).read(m);
-            if (read_by_all(f, m, group.columns) && weigh_.beginning_pays(m, group, o))
+            if (read_by_all(f, m, tokens_of(group)) && weigh_.beginning_pays(m, group, o))
                 return begun_norm{&f, std::move(m)};
         }
         return std::nullopt;
@@ -49,9 +49,10 @@ class norm_beginner : drafter {
 
     /// The norm that reads an output of so many columns, or -1.
     std::int32_t norm_behind(const product_problem& group, const output& o) const {
-        const bool few = group.needs.kind == skeleton::matvec && !group.expert &&
-                         group.columns > 1 && group.columns <= mma_columns;
-        const bool whole = !o.renamed && !o.parts.has(epilogue_part::combine);
+        const std::int64_t columns = tokens_of(group);
+        const bool few =
+            group.needs.kind == skeleton::matvec && columns > 1 && columns <= mma_columns;
+        const bool whole = !o.renamed && group.expert == o.parts.has(epilogue_part::combine);
         if (!few || !whole || known_.asked.pick.same_bits) return -1;
         std::int32_t found = -1;
         for (const use& u : g_.readers(g_.root(o.result))) {

@@ -15,17 +15,23 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Could one launch hold both, formats aside? A matvec of one token has dense matrices beside its
-/// experts.
+/// Have dense matrices the rows of experts' activation, one for each token? Then a matvec may have
+/// both.
+inline bool one_row_each(const tensor& experts, const tensor& x, const tensor& of_dense) {
+    const bool one = x.ne[1] == 1 && (experts.kind == op::mul_mat_id || x.ne[2] == 1);
+    return one && elements(x) == elements(of_dense);
+}
+
+/// Could one launch hold both, formats aside?
 inline bool one_launch(const graph_view& view, const reader& a, const reader& b) {
     const tensor& s = view.node(a.node);
     const tensor& t = view.node(b.node);
     const tensor& x = view.at(s.src[1]);
     const tensor& y = view.at(t.src[1]);
-    const bool kinds =
-        a.expert != b.expert
-            ? a.served_by == skeleton::matvec && elements(x) == x.ne[0] && elements(y) == y.ne[0]
-            : !a.expert || (s.kind == t.kind && same_ids(s, t) && same_rows(x, y));
+    const bool beside = a.expert ? one_row_each(s, x, y) : one_row_each(t, y, x);
+    const bool kinds = a.expert != b.expert
+                           ? a.served_by == skeleton::matvec && beside
+                           : !a.expert || (s.kind == t.kind && same_ids(s, t) && same_rows(x, y));
     return kinds && x.ne[0] == y.ne[0] && a.layout == b.layout && a.served_by == b.served_by;
 }
 

@@ -217,8 +217,10 @@ inline void fill_scales(matvec_member& m, const graph_view& view, const output& 
 
 /// The part of a group that is one output; where it is quantized to is filled in at launch.
 inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
-                        const problem_member& what, std::int32_t first_band, addresses& at) {
+                        const product_problem& asked, int index, std::int32_t first_band,
+                        addresses& at) {
     const graph_view& view = g.view;
+    const problem_member& what = asked.member[index];
     const tensor& made = view.node(o.matmul);
     const tensor& dst = view.at(o.result);
     const tensor& w = view.at(made.src[0]);
@@ -243,7 +245,7 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
     const auto strides = [&](const tensor& t, std::int64_t& nb1, std::int64_t& nb2) {
         const row_strides own = columns_of(t);
         nb1 = own.nb1;
-        nb2 = o.parts.has(epilogue_part::combine) ? own.nb1 : own.nb2;  // a column for each token
+        nb2 = one_for_token(asked, what) ? own.nb1 : own.nb2;
     };
     strides(dst, m.dst_nb1, m.dst_nb2);
     for (const part_operand_field& f : part_operand_fields) {

@@ -6,6 +6,7 @@
 #include "catena/plan/detail/order/schedule.hpp"
 
 #include <tuple>
+#include <utility>
 
 namespace CATENA_NAMESPACE {
 
@@ -98,6 +99,23 @@ class weigher {
         });
     }
 
+    /// Does the last member take less time beside the others than in a launch of its own, if it is
+    /// a dense matrix beside experts? The blocks of each token read it again, so with one token it
+    /// does. With several its bits are others.
+    bool beside_pays(const product_problem& together) {
+        const int last = together.member_count - 1;
+        if (!together.expert || together.member[last].experts > 0 || together.tokens == 1)
+            return true;
+        return !rows_.same_bits() && beside_.of(together, [&] {
+            product_problem alone = members_of(together, last, 1);
+            alone.expert = false;
+            alone.columns = std::exchange(alone.tokens, 0);
+            const product_problem experts = members_of(together, 0, last);
+            if (rows_.pick(experts).row < 0 || rows_.pick(alone).row < 0) return true;
+            return shorter(rows_.time(together), rows_.time(experts) + rows_.time(alone));
+        });
+    }
+
   private:
     const graph_index& g_;
     const graph_view& view_;
@@ -110,9 +128,26 @@ class weigher {
     /// and how many ADDs follow before the norm: does it pay?
     memo<std::tuple<product_problem, product_problem, int>, bool> combining_;
 
+    /// By a launch of experts and dense matrices: do these pay there?
+    memo<product_problem, bool> beside_;
+
     /// By the launch that makes a norm's input and the one that reads the norm: does it pay to
     /// begin the norm in the first and to end it in the second?
     memo<std::tuple<product_problem, product_problem>, bool> beginning_;
+
+    /// Some members of a launch, as a launch.
+    static product_problem members_of(const product_problem& all, int first, int count) {
+        product_problem out = all;
+        out.member_count = count;
+        out.needs.weights = {};
+        out.needs.epilogue = {};
+        for (int i = 0; i < count; ++i) {
+            const problem_member& m = out.member[i] = all.member[first + i];
+            out.needs.weights = out.needs.weights | m.type;
+            out.needs.epilogue = out.needs.epilogue | m.epilogue;
+        }
+        return out;
+    }
 
     /// The matrices that read the norm of a value, as the launch that computes the norm. Without
     /// members: they cannot be one launch.

@@ -37,7 +37,7 @@ struct stored_group {
     route_args routing;       ///< routing of all tokens; tokens = 0: ids are given
     std::int32_t heads = -1;  ///< index into head_launches: what the results are as heads, or -1
     std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;
-    std::int32_t x_rows = 0, experts = 0, bands = 0;
+    std::int32_t x_rows = 0, experts = 0, bands = 0, dense_bands = 0;
     std::int32_t first_member = 0, members = 0;
 };
 

@@ -130,6 +130,7 @@ class argument_reader {
         a.finished =
             static_cast<std::int32_t>(finished_results(step_.what.product(), step_.band_rows));
         a.bands = head().bands;
+        a.dense_bands = head().dense_bands;
         a.weights_early = true;  // weights alone become members
     }
 };

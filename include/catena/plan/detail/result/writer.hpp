@@ -277,6 +277,7 @@ class plan_writer {
         h.columns = static_cast<std::int32_t>(asked.columns);
         h.x_rows = h.columns;
         h.bands = bands_of(asked, s.band_rows);
+        h.dense_bands = dense_bands_of(asked, s.band_rows);
         h.x_bytes = asked.needs.activation == format::fp8_group ? asked.k : q8_1_row_bytes(asked.k);
         if (asked.needs.activation == format::f32 && !gates_inside(asked)) {
             const bool copies = m.copies() && out_.nodes[at(m.node)].step == &s - out_.steps.data();
@@ -321,7 +322,7 @@ class plan_writer {
             const drafted_output& o = outputs[i];
             const problem_member& what = asked.member[i];
             stored_member& member = out_.members.emplace_back();
-            fill_member(member.args, g_, o.what, what, band, address);
+            fill_member(member.args, g_, o.what, asked, i, band, address);
             member.makes = o.makes;
             if (o.makes >= 0 && draft_.activations[at(o.makes)].begun) {
                 const match& norm = draft_.activations[at(o.makes)].found;

@@ -22,6 +22,7 @@ class epilogue_launch : public head_launch {
         value ids = {};
         std::int64_t columns = 0, tokens = 0;  ///< of the products
         bool picked = false;                   ///< ids pick the matrices, or they take turns
+        bool beside = false;                   ///< a dense matrix beside such, for each token
         bool sums = false;                     ///< the results of a token's slots are added up
         std::size_t first_read = 0;            ///< the first of the member's reads
         const head_member* head = nullptr;     ///< what the result is as heads; null: no heads
@@ -139,8 +140,8 @@ class epilogue_launch : public head_launch {
     template <class Args>
     void write_results(const Args& a, const member_products& p) {
         const matvec_member& m = p.m;
-        const std::int64_t n2 = p.picked ? p.tokens : 1;
-        const std::int64_t n1 = p.sums ? 1 : p.picked ? a.slots : p.columns;
+        const std::int64_t n2 = p.picked || p.beside ? p.tokens : 1;
+        const std::int64_t n1 = p.sums || p.beside ? 1 : p.picked ? a.slots : p.columns;
         const auto lies = [&](const float* at, std::int64_t nb1, std::int64_t nb2,
                               const char* name) {
             return aligned_rows(at, 4, name, m.rows, n1, nb1, n2, nb2);
@@ -153,19 +154,19 @@ class epilogue_launch : public head_launch {
         }
         if (m.dst != nullptr)
             write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result", p.first_read);
-        if (m.begun_weight != nullptr) return begin_norm(p, v);
-        const std::int64_t quantized_rows = p.sums ? p.tokens : p.columns;
-        store_quantized(quantized_layouts(p.row), m, v, m.rows * quantized_rows, m.rows);
+        const std::int64_t rows = p.sums ? p.tokens : p.columns;
+        if (m.begun_weight != nullptr) return begin_norm(p, v, rows);
+        store_quantized(quantized_layouts(p.row), m, v, m.rows * rows, m.rows);
     }
     /// Begins a norm of the results.
-    void begin_norm(const member_products& p, const value& v) {
+    void begin_norm(const member_products& p, const value& v, std::int64_t columns) {
         const matvec_member& m = p.m;
         uses(p, epilogue_part::quantize);
         early.push_back({rows_at(m.begun_weight, m.rows, 1, 0), "the next norm's weight", false});
         const value weight =
-            of_rows(vector(m.begun_weight, m.rows, 4, "the next norm's weight"), m.rows, p.columns);
-        check_squares(m.begun_squares, m.q8_1, m.rows, p.columns);
-        quantize(m.q8_1, format::q8_1, times(v, weight), m.rows, p.columns, v.hash);
+            of_rows(vector(m.begun_weight, m.rows, 4, "the next norm's weight"), m.rows, columns);
+        check_squares(m.begun_squares, m.q8_1, m.rows, columns);
+        quantize(m.q8_1, format::q8_1, times(v, weight), m.rows, columns, v.hash);
     }
     static format_set quantized_layouts(const product_computation& row) {
         if (!row.epilogue.has(epilogue_part::quantize)) return {};

@@ -125,12 +125,12 @@ class group_launch : public epilogue_launch {
         if (picked && !has_experts(a)) fail("stands behind dense ones", 0, "an expert matrix");
         if (picked && a.ids == nullptr && (a.x_slots != a.slots || tokens % m.experts != 0))
             fail("has not a matrix for each token", 0, "an expert matrix");
-        if (beside && (tokens != 1 || a.x_slots != 1))
-            fail("stands beside experts of several tokens", 0, "a dense matrix");
+        if (beside && (sums || a.x_slots != 1))
+            fail("stands beside experts with other rows", 0, "a dense matrix");
         if (!c.weights.has(m.type))
             fail("is of a format that its row does not have", 0, "a matrix");
         const std::int64_t columns = picked   ? std::int64_t{a.slots} * tokens
-                                     : beside ? 1
+                                     : beside ? tokens
                                               : a.columns;
         multiplied p;
         p.type = m.type;
@@ -167,6 +167,7 @@ class group_launch : public epilogue_launch {
         out.columns = columns;
         out.tokens = tokens;
         out.picked = picked;
+        out.beside = beside;
         out.sums = sums;
         out.first_read = own_reads;
         out.head = head_of(a, m);
@@ -175,6 +176,8 @@ class group_launch : public epilogue_launch {
 
     /// Bands follow each other, and the launch has a block for each.
     void check_bands(const step& s, const row&, const matvec_args& a) {
+        const std::int64_t tokens =
+            has_experts(a) ? quotient(a.columns, a.combined ? 1 : a.slots) : 1;
         std::int64_t first = 0, blocks = 0, by_ids = 0;
         for (std::int32_t i = 0; i < a.members; ++i) {
             const matvec_member& m = a.member[i];
@@ -186,12 +189,13 @@ class group_launch : public epilogue_launch {
             first += bands;
             const bool picked = m.experts > 0;
             if (!has_experts(a) || picked) by_ids += bands;
-            blocks += bands * (picked ? a.columns : 1);
+            blocks += bands * (picked ? a.columns : tokens);
         }
         const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
         const std::int64_t writing = a.routing.tokens + (writes_norm ? a.columns : 0);
         const std::int64_t all = blocks * s.config.cluster + writing;
-        if (by_ids != a.bands || all != s.config.blocks)
+        const std::int64_t dense = has_experts(a) ? a.dense_bands : 0;
+        if (by_ids != a.bands || first != by_ids + dense || all != s.config.blocks)
             fail("do not have all bands", s.config.blocks, "its blocks");
     }
     void check_bands(const step& s, const row& r, const matmul_args& a) {

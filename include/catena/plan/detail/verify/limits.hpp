@@ -216,7 +216,7 @@ inline fault beyond(const step& s, const row& r, const matvec_args& a) {
     for (std::int32_t i = 0; i < a.members; ++i) {
         const matvec_member& m = a.member[i];
         const std::int64_t own = band_results(a, m);
-        rules.must(m.begun_weight == nullptr || (ends_norms(p) && !experts && m.q8_1 != nullptr &&
+        rules.must(m.begun_weight == nullptr || (begins_norms(p, experts) && m.q8_1 != nullptr &&
                                                  m.begun_squares != nullptr),
                    "is nothing that its row begins", i, "the next norm");
         limit_member(rules, a, m, 8);
