@@ -104,10 +104,11 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     m.scales = static_cast<std::int32_t>(scales.count());
     m.factor = floats("factor", d.factor);
     m.up_factor = floats("up_factor", d.up_factor);
-    m.factor_step = m.experts > 0 && !c.numbered && m.factor != nullptr ? 1 : 0;
+    const bool several = shape.by_column || (m.experts > 0 && !c.numbered);
+    m.factor_step = several && m.factor != nullptr ? 1 : 0;
     m.bias = floats("bias", d.bias);
     m.up_bias = floats("up_bias", d.up_bias);
-    m.bias_nb1 = m.experts == 0 || c.numbered ? 0 : 4 * (shape.rows + bias_gap);
+    m.bias_nb1 = several ? 4 * (shape.rows + bias_gap) : 0;
     m.dst_nb1 = 4 * (shape.rows + dst_gap);
     const int of_token = c.combined() || shape.dense ? 1 : c.slots;  // results
     m.dst_nb2 = m.dst_nb1 * of_token;

@@ -47,7 +47,8 @@ struct member_shape {
     catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
     bool dense = false;               ///< behind experts
     catena::gate_function own = catena::gate_function::none;  ///< epilogue_part::own
-    bool begins = false;  ///< what is quantized is a norm of the result, which begins here
+    bool begins = false;     ///< what is quantized is a norm of the result, which begins here
+    bool by_column = false;  ///< dense: each column has a factor and a bias of its own
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere. A matmul's

@@ -177,6 +177,10 @@ member_shape beside(member_shape experts) {
     experts.dense = true;
     return experts;
 }
+member_shape by_column(member_shape shared) {
+    shared.by_column = true;
+    return shared;
+}
 
 /// Bands of 64 weight rows are 64 results, or 32 of a GLU; rows that are quantized end with either.
 std::vector<matvec_case> epilogue_cases(const product_computation& computes,
@@ -231,6 +235,11 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
         {.what = "members with different parts",
          .k = ragged,
          .members = mixed,
+         .columns = columns,
+         .band_rows = 64},
+        {.what = "a factor and a bias for each column",
+         .k = ragged,
+         .members = {by_column(placed), by_column(everything), by_column(alone), biased},
          .columns = columns,
          .band_rows = 64},
         {.what = "a band of several groups, rows that are no multiple of it",
@@ -333,7 +342,8 @@ std::vector<matvec_case> epilogue_cases(const product_computation& computes,
          .band_rows = 64},
         {.what = "a shared expert of three tokens",
          .k = ragged,
-         .members = {gated, hidden, beside(everything), beside(hidden), beside(placed)},
+         .members = {gated, hidden, beside(everything), beside(by_column(hidden)),
+                     beside(by_column(placed))},
          .experts = 3,
          .slots = 2,
          .ids = {2, 0, 0, 1, 1, 2},

@@ -109,16 +109,21 @@ inline bytes random_weight(const matvec_case& c, const member_shape& m, std::uin
 }
 
 /// Gives all matrices the bias of the first, if no ids pick them.
+/// Vectors or numbers of an operand of the epilogue: for each matrix, or for each column.
+inline std::size_t operands(const matvec_case& c, const member_shape& m) {
+    return m.by_column ? static_cast<std::size_t>(c.columns_of(m)) : matrices(c, m);
+}
+
 inline std::vector<float> biases(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
     const auto one = static_cast<std::size_t>(m.rows + bias_gap);
-    std::vector<float> out = random_values(seed, one * matrices(c, m));
+    std::vector<float> out = random_values(seed, one * operands(c, m));
     for (std::size_t i = one; c.numbered && i < out.size(); ++i) out[i] = out[i - one];
     return out;
 }
 
-/// A factor of a dense member, and one for each matrix that ids pick.
+/// A factor of a dense member or of each of its columns, and one for each matrix that ids pick.
 inline std::vector<float> factors(const matvec_case& c, const member_shape& m, float first) {
-    std::vector<float> out(matrices(c, m), first);
+    std::vector<float> out(operands(c, m), first);
     for (std::size_t i = 1; i < out.size(); ++i) out[i] = out[i - 1] * (c.numbered ? 1 : -0.75f);
     return out;
 }

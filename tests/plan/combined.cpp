@@ -1,4 +1,5 @@
 // What the experts of a token make, added up by the launch of their last matrices.
+#include "faults.hpp"
 #include "random/tables.hpp"
 #include "summed_case.hpp"
 
@@ -6,6 +7,7 @@
 #include "catena/pick/measured.hpp"
 #include "catena/pick/pick.hpp"
 #include "catena/plan/optimize.hpp"
+#include "catena/plan/verify.hpp"
 #include "catena_test/problems.hpp"
 
 #include <algorithm>
@@ -117,8 +119,9 @@ TEST_CASE("what a shared expert made joins their sum in the norm behind them", "
     CHECK(a.rows == tokens);
 }
 
-TEST_CASE("with one token, a shared expert's launch adds its result to their sum", "[plan]") {
-    summed_case c{.tokens = 1, .gated = true};
+TEST_CASE("with few tokens, a shared expert's launch adds its result to their sum", "[plan]") {
+    summed_case c{.tokens = GENERATE(1, 2, 8), .gated = true};
+    CAPTURE(c.tokens);
     const bool over_sum = GENERATE(false, true);  // engines add in place
     if (over_sum) c.g.share(c.all, c.sum);
     const plan p = c.planned(quick_rows());
@@ -127,15 +130,36 @@ TEST_CASE("with one token, a shared expert's launch adds its result to their sum
     for (const id t : {c.times_gate, c.joined, c.all}) CHECK(p.at(c.g.position(t)).step == at);
     const matvec_member m = p.args(at, nullptr).matvec.member[0];
     CHECK(m.factor == c.g[c.open].data);
+    CHECK(m.factor_step == (c.tokens > 1 ? 1 : 0));
     CHECK(m.bias == c.g[c.sum].data);
+    CHECK(m.bias_nb1 == (c.tokens > 1 ? 512 * 4 : 0));
     CHECK(m.residual == c.g[c.residual].data);
     CHECK(m.dst == c.g[c.all].data);
     const step& norm = p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.norm)).step)];
     CHECK_FALSE(stages_of(norm.what).any(stage_kind::combine | stage_kind::add_residual));
 }
 
-TEST_CASE("with two tokens, the norm multiplies a shared expert's result with its gate", "[plan]") {
-    summed_case c{.gated = true};
+TEST_CASE("the proof finds wrong factors and biases of columns", "[plan]") {
+    using put_fault = void (*)(matvec_member&);
+    const put_fault wrong[] = {
+        [](matvec_member& m) { m.factor_step = 0; }, [](matvec_member& m) { m.factor_step = 2; },
+        [](matvec_member& m) { ++m.factor; },        [](matvec_member& m) { m.bias_nb1 = 0; },
+        [](matvec_member& m) { m.bias_nb1 += 4; },   [](matvec_member& m) { ++m.bias; },
+        [](matvec_member& m) { m.bias_nb1 += 2; }};
+    for (const put_fault put : wrong) {
+        summed_case c{.gated = true};
+        plan p = c.planned(quick_rows());
+        REQUIRE(verify(c.g.view(), p).proved);
+        const int at = p.at(c.g.position(c.of_gated)).step;
+        plan_faults inside{p};
+        put(inside.member(static_cast<std::size_t>(at), 0));
+        CHECK(verify(c.g.view(), p).state.code == status_code::wrong_plan);
+    }
+}
+
+TEST_CASE("with many tokens, the norm multiplies a shared expert's result with its gate",
+          "[plan]") {
+    summed_case c{.tokens = 9, .gated = true};
     const plan p = c.planned(quick_rows());
     const int at = p.at(c.g.position(c.norm)).step;
     for (const id t : {c.open, c.times_gate, c.joined, c.all})
@@ -157,12 +181,16 @@ TEST_CASE("a sum that nobody's launch makes is left to the norm, without the gat
     CHECK(a.x == c.g[c.times_gate].data);
 }
 
-TEST_CASE("two values that are added to one row are its bias and its residual", "[plan]") {
-    const std::int64_t rows = GENERATE(1, 2);
+TEST_CASE("two values that are added to few rows are their biases and residuals", "[plan]") {
+    const std::int64_t rows = GENERATE(1, 2, 8, 9);
+    const bool few = rows <= 8, apart = GENERATE(false, true);  // in the dimension of tokens
+    CAPTURE(rows, apart);
     graph_builder g;
-    const id x = g.other({g.input(format::f32, {512, rows})});
-    const id first = g.other({g.input(format::f32, {512, rows})});
-    const id second = g.other({g.input(format::f32, {512, rows})});
+    const auto made = [&] {
+        return g.other(
+            {apart ? g.input(format::f32, {512, 1, rows}) : g.input(format::f32, {512, rows})});
+    };
+    const id x = made(), first = made(), second = made();
     const id product = g.matmul(format::q4_K, 512, x);
     const id once = g.add(product, first), twice = g.add(second, once);
     g.other({twice});
@@ -173,10 +201,12 @@ TEST_CASE("two values that are added to one row are its bias and its residual", 
     const plan p = checked_plan(g, shipped_table());
     const int at = p.at(g.position(product)).step;
     REQUIRE(at >= 0);
-    CHECK((p.at(g.position(twice)).step == at) == (rows == 1));
-    const matvec_member m = p.args(at, nullptr).matvec.member[0];
-    CHECK(m.bias == (rows == 1 ? g[first].data : nullptr));
-    CHECK(m.residual == (rows == 1 ? g[second] : g[first]).data);
+    CHECK((p.at(g.position(twice)).step == at) == few);
+    const step_args args = p.args(at, nullptr);
+    const matvec_member& m = few ? args.matvec.member[0] : args.matmul.member[0];
+    CHECK(m.bias == (few ? g[first].data : nullptr));
+    CHECK(m.bias_nb1 == (few && rows > 1 ? 512 * 4 : 0));
+    CHECK(m.residual == (few ? g[second] : g[first]).data);
 }
 
 TEST_CASE("a scale of their sum is left to the norm behind them", "[plan]") {

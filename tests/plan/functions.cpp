@@ -174,12 +174,33 @@ TEST_CASE("a factor that the step overwrites, or that it makes itself, stays apa
     CHECK_FALSE(p.steps()[1].what.product().needs.epilogue.has(epilogue_part::factor));
 }
 
-TEST_CASE("what is not one number in f32 is no factor", "[functions]") {
+TEST_CASE("each of few columns may have a factor", "[functions]") {
+    const std::int64_t columns = GENERATE(2, 8, 9);
+    graph_builder g;
+    const id x = g.scaled_norm(g.input(format::f32, {512, columns}));
+    const id y = g.matmul(format::q4_K, 128, x);
+    const bool repeated = columns == 8 && GENERATE(false, true);  // four numbers for eight
+    const id by = g.input(format::f32, {1, repeated ? 4 : columns});
+    g.mul(y, by);
+    bool factors = columns <= 8 && !repeated;
+    SECTION("without gaps") {}
+    SECTION("with gaps") {
+        g[by].nb[1] *= 2;
+        factors = false;
+    }
+    const plan p = checked_plan(g, shipped_table());
+    CHECK(member(p, 1).epilogue.has(epilogue_part::factor) == factors);
+    if (!factors) return;
+    const matvec_args a = p.args(1, nullptr).matvec;
+    CHECK(a.member[0].factor == g[by].data);
+    CHECK(a.member[0].factor_step == 1);
+}
+
+TEST_CASE("what is not a number in f32 is no factor", "[functions]") {
     graph_builder g;
     const id x = g.scaled_norm(g.input(format::f32, {512, 4}));
     const id y = g.matmul(format::q4_K, 128, x);
     SECTION("one for each row") { g.mul(y, g.weight(format::f32, {128})); }
-    SECTION("one for each column") { g.mul(y, g.weight(format::f32, {1, 4})); }
     SECTION("f16") { g.mul(y, g.weight(format::f16, {1})); }
     const plan p = planned(g);
     CHECK(member(p, 1).epilogue.empty());

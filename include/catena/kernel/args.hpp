@@ -224,16 +224,16 @@ struct matvec_member {
                                    ///< tokens]; null: it is only quantized
     const void* up = nullptr;  ///< a second matrix, laid out as weight: the result is f(weight * x)
                                ///< * (up * x); null: no GLU
-    const float* factor = nullptr;     ///< multiplied with weight's product: one number, or
-                                       ///< [experts]; null: 1
+    const float* factor = nullptr;     ///< multiplied with weight's product: one number, [experts],
+                                       ///< or of a dense member of a matvec [columns]; null: 1
     const float* up_factor = nullptr;  ///< multiplied with up's product, as factor; null: 1; null
                                        ///< if factor is
-    const float* bias = nullptr;       ///< [rows], picked by ids [rows, experts]; if the member has
-                                       ///< one column, it may lie exactly under dst; null: each is
-                                       ///< 0
-    const float* up_bias = nullptr;    ///< bias of up, as bias; null: each is 0; null if bias is
-    const float* residual = nullptr;   ///< added to the result, whose shape it has, with unit
-                                       ///< element stride; null: nothing is added
+    const float* bias = nullptr;       ///< [rows], picked by ids [rows, experts], or of a dense
+                                  ///< member of a matvec [rows, columns], which may lie exactly
+                                  ///< under dst; null: each is 0
+    const float* up_bias = nullptr;   ///< bias of up, as bias; null: each is 0; null if bias is
+    const float* residual = nullptr;  ///< added to the result, whose shape it has, with unit
+                                      ///< element stride; null: nothing is added
     void* q8_1 = nullptr;  ///< matvec: the result in rows of `rows` elements, padded with zeros;
                            ///< null: not written
     const float* begun_weight = nullptr;  ///< [rows], weight of a norm of the result, which no
@@ -257,15 +257,16 @@ struct matvec_member {
                                     ///< and dense beside experts: unused
     std::int64_t dst_nb2 = 0;       ///< expert, combined, and dense beside experts: token to token;
                                     ///< else unused
-    std::int64_t bias_nb1 = 0;      ///< one expert to the next, in bias and up_bias
+    std::int64_t bias_nb1 = 0;      ///< one expert or column to the next, in bias and up_bias; 0:
+                                    ///< all have one
     std::int64_t residual_nb1 = 0;  ///< residual's stride of the dimension that dst_nb1 has in dst
     std::int64_t residual_nb2 = 0;  ///< residual's stride of the dimension that dst_nb2 has in dst
     const float* weight_scale = nullptr;  ///< scales of fp8 weights: [k / scale_values, rows /
                                           ///< scale_rows, experts], each rounded up; null: each
                                           ///< is 1
     const float* up_scale = nullptr;  ///< scales of up, laid out as weight_scale; null: each is 1
-    std::int32_t factor_step = 0;     ///< elements of factor and up_factor from one expert to the
-                                      ///< next: 1 if each expert has a factor, else 0
+    std::int32_t factor_step = 0;     ///< elements of factor and up_factor from one expert or
+                                      ///< column to the next: 1 if each has a factor, else 0
     float scale = 1;                  ///< multiplied with weight's product, before factor and bias
     float alpha = 0, limit = 0;     ///< parameters of gate_function::swiglu_oai, or the two numbers
                                     ///< of an engine's own function

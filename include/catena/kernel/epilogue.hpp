@@ -45,12 +45,13 @@ CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b, int sl
     return x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
 }
 
-/// The distance from the first expert's operand to that of the column's expert, 0 without ids. The
-/// expert is loaded again, because keeping it would cost registers in all loops. A block that
-/// routes has found the expert itself, so it does not read ids.
+/// The distance from the first operand to that of a column: each expert or each dense column has
+/// one. The expert is loaded again, because keeping it would cost registers in all loops. A block
+/// that routes has found the expert itself, so it does not read ids.
 template <bool Routes, class X>
-CATENA_FN std::int64_t to_expert(X& x, const matvec_args& a, const matvec_band& b, int slot,
-                                 std::int64_t step) {
+CATENA_FN std::int64_t to_operand(X& x, const matvec_args& a, const matvec_band& b, int column,
+                                  int slot, std::int64_t step) {
+    if (b.member->experts == 0) return distance(b.token + column, step);
     if constexpr (Routes)
         return distance(b.expert > 0 ? b.expert : 0, step);
     else
@@ -97,7 +98,7 @@ CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, i
     const matvec_member& m = *b.member;
     asked_operands asked;
     if (m.bias != nullptr) {
-        const std::int64_t at = to_expert<Routes>(x, a, b, slot, m.bias_nb1);
+        const std::int64_t at = to_operand<Routes>(x, a, b, column, slot, m.bias_nb1);
         asked.bias = x.load(row_of(m.bias, at, row));
         if (Pairs && m.up_bias != nullptr) asked.up_bias = x.load(row_of(m.up_bias, at, row));
     }
@@ -125,7 +126,7 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
     const matvec_member& m = *b.member;
     v = v * real{m.scale};
     if (m.factor != nullptr) {
-        const std::int64_t at = to_expert<Routes>(x, a, b, slot, m.factor_step);
+        const std::int64_t at = to_operand<Routes>(x, a, b, column, slot, m.factor_step);
         v = v * x.load(m.factor + at);
         if (Pairs && m.up_factor != nullptr) up = up * x.load(m.up_factor + at);
     }

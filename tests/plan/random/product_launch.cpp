@@ -38,10 +38,10 @@ class product_launch : product_view<Args> {
   private:
     using view = product_view<Args>;
     using typename view::target;
-    using view::a_, view::apart, view::columns, view::combined, view::config_, view::demand;
-    using view::early, view::expert, view::flat, view::machine_, view::parts_of, view::picked;
-    using view::quantized, view::result, view::row_, view::slot, view::tiled, view::token;
-    using view::tokens;
+    using view::a_, view::apart, view::beside, view::by_operand, view::columns, view::combined;
+    using view::config_, view::demand, view::early, view::expert, view::flat, view::head;
+    using view::machine_, view::parts_of, view::picked, view::quantized, view::result, view::row_;
+    using view::slot, view::tiled, view::token, view::tokens;
 
     bool numbers() const { return row_.computes.product().activation == format::f32; }
     const auto& numbers_of_policy() const {
@@ -232,17 +232,19 @@ class product_launch : product_view<Args> {
         const std::int64_t last = (matrices - 1) * m.expert_bytes + (m.rows - 1) * m.row_bytes +
                                   catena::row_bytes(m.type, a_.k);
         demand(last <= m.weight_bytes, "a weight that is larger than its tensor");
-        demand(m.factor_step == 0 || (m.factor_step == 1 && picked(m)),
-               "factors of matrices that are not there");
+        demand(m.factor_step == 0 || m.factor_step == 1, "factors with gaps");
+        demand(by_operand(m) || (m.factor_step == 0 && m.bias_nb1 == 0),
+               "factors or biases of matrices that are not there");
+        const int operands = picked(m) ? matrices : columns(m);
         for (const float* factor : {m.factor, m.up_factor})
             if (factor != nullptr)
-                ops.read(flat("factor", factor, 4 * (1 + (matrices - 1) * m.factor_step)));
+                ops.read(flat("factor", factor, 4 * (1 + (operands - 1) * m.factor_step)));
         for (const float* bias : {m.bias, m.up_bias})
             if (bias != nullptr)
                 ops.read({"bias",
                           reinterpret_cast<const std::byte*>(bias),
                           std::int64_t{m.rows} * 4,
-                          {matrices, 1, 1},
+                          {m.bias_nb1 == 0 ? 1 : operands, 1, 1},
                           {m.bias_nb1, 0, 0},
                           static_cast<int>(&m - a_.member)});
         for (const float* scales : {m.weight_scale, m.up_scale}) {
@@ -385,6 +387,7 @@ class product_launch : product_view<Args> {
         if (tiled && numbers() && m.type != format::f32) scalar::round_as_q8_1(x.data(), a_.k);
         std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch, scaled(x.size());
         const float factor = over_rms(row);
+        const int own = picked(m) ? matrix : c;  // which factor and which bias
         const auto sum = [&](const void* weight, const float* scales, int r) {
             const auto* at =
                 static_cast<const std::byte*>(weight) + matrix * m.expert_bytes + r * m.row_bytes;
@@ -398,12 +401,12 @@ class product_launch : product_view<Args> {
         for (int r = 0; r < m.rows; ++r) {
             float v = sum(m.weight, m.weight_scale, r) * factor;
             if (m.scale != 1) v *= m.scale;
-            if (m.factor != nullptr) v *= m.factor[matrix * m.factor_step];
-            if (m.bias != nullptr) v += offset(m.bias, matrix * m.bias_nb1)[r];
+            if (m.factor != nullptr) v *= m.factor[own * m.factor_step];
+            if (m.bias != nullptr) v += offset(m.bias, own * m.bias_nb1)[r];
             if (m.up != nullptr) {
                 float up = sum(m.up, m.up_scale, r) * factor;
-                if (m.up_factor != nullptr) up *= m.up_factor[matrix * m.factor_step];
-                if (m.up_bias != nullptr) up += offset(m.up_bias, matrix * m.bias_nb1)[r];
+                if (m.up_factor != nullptr) up *= m.up_factor[own * m.factor_step];
+                if (m.up_bias != nullptr) up += offset(m.up_bias, own * m.bias_nb1)[r];
                 v = scalar::gated(m.function, v, up, m.alpha, m.limit);
             } else if (m.function != catena::gate_function::none) {
                 v = scalar::gate(m.function, v);

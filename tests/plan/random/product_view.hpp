@@ -39,6 +39,8 @@ class product_view {
     bool picked(const matvec_member& m) const { return expert() && (tiled || m.experts > 0); }
     bool beside(const matvec_member& m) const { return expert() && !picked(m); }
     int columns(const matvec_member& m) const { return beside(m) ? tokens() : a_.columns; }
+    /// Has each matrix or each column its own factor and bias?
+    bool by_operand(const matvec_member& m) const { return picked(m) || !tiled; }
     /// Are the results of a token's slots added up? Then a column is a token.
     bool combined() const {
         if constexpr (tiled)

@@ -163,18 +163,20 @@ class piece_data {
     const float* of_up(const part_operand_field& f) const {
         return f.of_up == nullptr ? nullptr : member.*f.of_up;
     }
-    /// Where the piece reads an operand of a part: one place, or one for each column of a result.
+    /// Where the piece reads an operand of a part: one place, or one for each column.
     std::vector<std::byte*> places_of(const part_operand_field& f, const float* operand) const {
         if (operand == nullptr) return {};
         const part_operand kind = info(f.part).reads;
-        if (kind == part_operand::number)
-            return {bytes_at(operand, 4 * expert() * member.factor_step)};
-        if (kind == part_operand::vector)
-            return {bytes_at(operand, expert() * member.*f.nb1 + 4 * at.first)};
+        const bool result = kind == part_operand::result;
+        const std::int64_t step = kind == part_operand::number ? 4 * member.factor_step
+                                                               : member.*f.nb1,
+                           first = kind == part_operand::number ? 0 : 4 * at.first;
+        if (!result && (at.expert >= 0 || step == 0))
+            return {bytes_at(operand, expert() * step + first)};
         std::vector<std::byte*> places;
         for (const column_place& c : at.columns)
-            places.push_back(
-                bytes_at(operand, c.offset(member.*f.nb1, member.*f.nb2) + 4 * at.first));
+            places.push_back(bytes_at(
+                operand, first + (result ? c.offset(step, member.*f.nb2) : c.made_row * step)));
         return places;
     }
 

@@ -55,7 +55,8 @@ inline constexpr auto epilogue_part_of<quantize_op<format::q8_1>> =
 template <>
 inline constexpr auto epilogue_part_of<turned_heads_op> = epilogue_set::of(epilogue_part::heads);
 
-/// A product on its way, and that of the second matrix; `which` matrix and which row they are of.
+/// A product on its way, and that of the second matrix; which row they are of, and `which` matrix,
+/// or dense which column.
 struct product_value {
     double v, up;
     std::size_t which, row;
@@ -66,14 +67,16 @@ struct numbers_read {
     double v, up;
 };
 
-/// What the operand of a part has for a product; `none` where the matrix has no operand.
+/// What the operand of a part has for a product; `none` where the matrix has no operand. There is
+/// one vector or number for all, or one for each matrix, or for each dense column.
 inline numbers_read read_by(epilogue_part part, const matrix& m, const product_value& p,
                             double none) {
     const auto number = [&](const std::vector<double>& all) {
         if (all.empty()) return none;
-        if (info(part).reads == part_operand::vector)
-            return all[p.which * static_cast<std::size_t>(m.rows) + p.row];
-        return all[all.size() == 1 ? 0 : p.which];
+        const bool vector = info(part).reads == part_operand::vector;
+        const std::size_t one = vector ? static_cast<std::size_t>(m.rows) : 1;
+        const std::size_t first = all.size() == one ? 0 : p.which * one;
+        return all[first + (vector ? p.row : 0)];
     };
     return {number(m[part].values), number(m[part].of_up)};
 }
@@ -185,14 +188,14 @@ struct epilogue_stage {
   private:
     /// `sums`: the elements of the result.
     static void expect_operands(const matrix& m, std::int64_t sums) {
-        const std::int64_t matrices = m.experts != 0 ? m.experts : 1;
+        const std::int64_t several = m.experts != 0 ? m.experts : sums / m.rows;
         for (const epilogue_part part : all_epilogue_parts) {
             const part_operand kind = info(part).reads;
-            const std::int64_t wanted = kind == part_operand::result   ? sums
-                                        : kind == part_operand::vector ? m.rows * matrices
-                                                                       : matrices;
+            const std::int64_t one = kind == part_operand::vector ? m.rows : 1;
+            const std::int64_t wanted = kind == part_operand::result ? sums : one * several;
             for (const std::vector<double>* given : {&m[part].values, &m[part].of_up}) {
-                const bool shared = kind == part_operand::number && given->size() == 1;
+                const bool dense = m.experts == 0 || kind == part_operand::number;
+                const bool shared = dense && std::ssize(*given) == one;
                 if (!given->empty() && !shared) expect_elements(name(part), *given, wanted);
             }
         }
@@ -206,7 +209,7 @@ struct epilogue_stage {
         for (std::size_t i = 0; i < product.size(); ++i) {
             const std::size_t rows = static_cast<std::size_t>(m.rows), column = i / rows;
             const auto which =
-                m.experts != 0 ? static_cast<std::size_t>(ids_of(e)[column]) : std::size_t{0};
+                m.experts != 0 ? static_cast<std::size_t>(ids_of(e)[column]) : column;
             product_value p = {product[i], m.up.empty() ? 1 : second[i], which, i % rows};
             each_part([&](epilogue_part, auto meaning) { meaning.apply(m, p); });
             product[i] = p.v;

@@ -72,7 +72,7 @@ struct part_match<epilogue_part::glu> {
     static bool alike(const epilogue_site& s, const output& gate, const output& up,
                       std::int32_t node) {
         if (gate.parts.without(epilogue_part::scale) != up.parts) return false;
-        if (gate.factor_of_experts != up.factor_of_experts) return false;
+        if (gate.many_factors != up.many_factors) return false;
         const tensor& v = s.weight_of(gate.matmul);
         const tensor& w = s.weight_of(up.matmul);
         const tensor& a = s.view.node(gate.matmul);

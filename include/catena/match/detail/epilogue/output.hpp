@@ -73,9 +73,9 @@ struct output {
     std::int32_t result = no_tensor;  ///< tensor that the launch writes
     epilogue_params params;
     part_reads reads;
-    bool swapped = false;            ///< halves of one matrix: the gate is the second
-    bool renamed = false;            ///< the result's shape is not the matmul's: neither has gaps
-    bool factor_of_experts = false;  ///< each expert has a factor, and one for `up`
+    bool swapped = false;       ///< halves of one matrix: the gate is the second
+    bool renamed = false;       ///< the result's shape is not the matmul's: neither has gaps
+    bool many_factors = false;  ///< each expert has a factor and one for `up`, or each column
     std::int32_t slot_weights = no_tensor;  ///< weights of the slots; no_tensor: each is 1
     std::int32_t latest = -1;  ///< last position of the combined nodes, without the sum's ADDs
 

@@ -19,23 +19,26 @@ namespace CATENA_NAMESPACE {
 struct epilogue_site {
     slot_sums& sums;
     epilogue_set allowed;
+    skeleton kind = skeleton::matvec;     ///< the skeleton of the launch
     const std::int32_t* steps = nullptr;  ///< the step that covers each node, or -1; null: no steps
     const graph_index& g = sums.index;
     const graph_view& view = g.view;
 
     const tensor& weight_of(std::int32_t matmul) const { return view.at(view.node(matmul).src[0]); }
 
+    /// Has a tensor one row, or as few as a matvec makes? Then each may have operands of its own.
+    bool few_rows(const tensor& t) const { return kind == skeleton::matvec || one_row(t); }
     /// Is the result of node `position` added to a sum of experts before a norm? Then the norm's
-    /// launch takes over both, unless there is one token.
+    /// launch takes over both, unless there are few tokens.
     bool before_combination(std::int32_t position) const {
-        return !one_row(view.node(position)) && combined(g.only_reader(view.nodes[position]));
+        return !few_rows(view.node(position)) && combined(g.only_reader(view.nodes[position]));
     }
     /// Is `u` the ADD of experts' results before a norm, which the norm's launch takes over? With
-    /// one token it does not if a step has made the sum of the slots: whoever joins it adds it.
+    /// few tokens it does not if a step has made the sum of the slots: whoever joins it adds it.
     bool combined(use u) const {
         if (u.node < 0 || u.slot > 1 || g.kind(u.node) != op::add) return false;
         const std::int32_t sum = view.node(u.node).src[1 - u.slot];
-        return (!one_row(view.node(u.node)) || open(g.position(sum))) &&
+        return (!few_rows(view.node(u.node)) || open(g.position(sum))) &&
                combined_before_norm(sums, sum, view.nodes[u.node]);
     }
     /// Does no step cover the node?

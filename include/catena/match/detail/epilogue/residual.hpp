@@ -18,14 +18,15 @@ struct part_match<epilogue_part::residual> {
     }
 
   private:
-    /// Rewrite ADD(ADD(y, sum), residual), where y has one row, to residual(bias(y, sum),
-    /// residual): what is added to one row first may be its bias.
+    /// Rewrite ADD(ADD(y, sum), residual), where y has few rows, to residual(bias(y, sum),
+    /// residual): what is added to them first may be a bias of each.
     static void take_second(const epilogue_site& s, output& o) {
         constexpr epilogue_set behind_bias =
             function_parts | epilogue_part::bias | epilogue_part::combine;
         output both = o;
         if (!s.allowed.has(epilogue_part::bias) || o.parts.any(behind_bias) || o.renamed ||
-            !one_row(s.view.at(o.result)) || !take_one(s, both) || both.renamed)
+            has_matrices(s.view, s.view.node(o.matmul)) || !s.few_rows(s.view.at(o.result)) ||
+            !take_one(s, both) || both.renamed)
             return;
         both.reads[epilogue_part::bias] = o.reads[epilogue_part::residual];
         both.parts = both.parts | epilogue_part::bias;

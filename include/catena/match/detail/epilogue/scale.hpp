@@ -29,8 +29,9 @@ template <>
 struct part_match<epilogue_part::factor> {
     static constexpr bool takes(op kind) { return kind == op::mul; }
 
-    /// Rewrite MUL(y, factor), with one number in memory, and MUL(y, GET_ROWS(factors, ids)), with
-    /// a number for each expert, to factor(y, factor). Nothing may stand between MUL and matmul.
+    /// Rewrite MUL(y, factor), with one number in memory or one for each of a dense result's few
+    /// columns, and MUL(y, GET_ROWS(factors, ids)), with a number for each expert, to
+    /// factor(y, factor). Nothing may stand between MUL and matmul.
     static bool take(const epilogue_site& s, output& o, use u) {
         if (!s.allowed.has(epilogue_part::factor) || !o.parts.empty() || u.slot > 1) return false;
         const tensor& t = s.view.node(u.node);
@@ -39,14 +40,18 @@ struct part_match<epilogue_part::factor> {
             !s.follows(u.node, 2, o))
             return false;
         if (s.before_combination(u.node)) return false;
-        const bool number =
-            elements(s.view.at(factor)) == 1 && plain_rows(s.view.at(factor)) == reason::none;
+        const tensor& numbers = s.view.at(factor);
+        const bool plain = plain_rows(numbers) == reason::none;
+        const bool number = plain && elements(numbers) == 1;
+        const bool by_column = plain && !number && s.few_rows(t) && numbers.ne[0] == 1 &&
+                               same_rows(numbers, t) && contiguous(numbers) &&
+                               !has_matrices(s.view, s.view.node(o.matmul));
         const expert_factors own =
-            number ? expert_factors{}
-                   : expert_factors_at(s.g, factor, s.view.node(o.matmul), u.node);
-        if (!number && !own.found()) return false;
-        o.reads[epilogue_part::factor].tensor = number ? factor : own.numbers;
-        o.factor_of_experts = !number;
+            number || by_column ? expert_factors{}
+                                : expert_factors_at(s.g, factor, s.view.node(o.matmul), u.node);
+        if (!number && !by_column && !own.found()) return false;
+        o.reads[epilogue_part::factor].tensor = own.found() ? own.numbers : factor;
+        o.many_factors = !number;
         take_gathering(s, o, own, u.node);
         o.end(epilogue_part::factor, u.node, s.view.nodes[u.node]);
         return true;

@@ -90,7 +90,9 @@ class group_trial : drafter {
     /// or as it is. False: no position is legal.
     bool open_with(const family& f, attempt& tried, const output& o, bool alone) {
         if (alone) {
-            const epilogue_site site{sums_, f.common.epilogue, draft_.accepted.actions()};
+            const epilogue_site site{sums_, f.common.epilogue,
+                                     tried.step().what.product().needs.kind,
+                                     draft_.accepted.actions()};
             output sum = o;
             if (part_match<epilogue_part::combine>::take(site, sum)) {
                 std::optional<made_value> norm = begun(f, tried, sum);

@@ -28,7 +28,8 @@ class output_finder : drafter {
     /// The outputs of the first reader and of those near it that run with it; two that one GLU
     /// gates are one output. The readers count as dealt.
     std::vector<output> outputs(const pattern& chain, reader* first, reader* end) {
-        const epilogue_site site{sums_, chain.epilogue, draft_.accepted.actions()};
+        const epilogue_site site{sums_, chain.epilogue, first->served_by,
+                                 draft_.accepted.actions()};
         mates_.clear();
         mates_.push_back(first);
         const reader* picked = first->expert ? first : nullptr;  // whose ids the launch has

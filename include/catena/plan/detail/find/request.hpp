@@ -255,10 +255,10 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
         if (f.of_up != nullptr) m.*f.of_up = at.floats(reads.of_up);
         const tensor& t = view.at(reads.tensor);
         const part_operand kind = info(f.part).reads;
-        if (kind == part_operand::vector && t.ne[1] > 1) m.*f.nb1 = t.nb[1];
+        if (kind == part_operand::vector && !one_row(t)) m.*f.nb1 = t.nb[1];
         if (kind == part_operand::result) strides(t, m.*f.nb1, m.*f.nb2);
     }
-    m.factor_step = o.factor_of_experts ? 1 : 0;
+    m.factor_step = o.many_factors ? 1 : 0;
     fill_scales(m, view, o, at);
     set_params(m, o.params);
     m.rows = what.rows;

@@ -59,8 +59,13 @@ class epilogue_launch : public head_launch {
             p.up = times(p.up, factor(p, p.m.up_factor));
     }
     value factor(const member_products& p, const float* f) {
-        return p.m.factor_step == 0 ? number(f, p.m.rows * p.columns, "a factor")
-                                    : of_experts(p, f);
+        if (p.m.factor_step == 0) return number(f, p.m.rows * p.columns, "a factor");
+        return p.picked ? of_experts(p, f) : of_columns(p, f);
+    }
+    value of_columns(const member_products& p, const float* f) {
+        if (p.m.factor_step != 1 || p.row.kind != skeleton::matvec)
+            fail("do not lie one behind the other", 0, "factors");
+        return of_runs(vector(f, p.columns, 4, "factors"), p.m.rows, p.columns);
     }
     /// The factor of each column's expert, for all rows of the column.
     value of_experts(const member_products& p, const float* f) {
@@ -80,8 +85,11 @@ class epilogue_launch : public head_launch {
         const matvec_member& m = p.m;
         uses(p, epilogue_part::bias);
         aligned(address_of(b), 4, "a bias");
-        if (!p.picked || m.bias_nb1 == 0)
+        if (m.bias_nb1 == 0 || (!p.picked && p.row.kind != skeleton::matvec))
             return of_rows(vector(b, m.rows, 4, "a bias", p.columns == 1), m.rows, p.columns);
+        if (!p.picked)
+            return read_at(aligned_rows(b, 4, "a bias", m.rows, p.columns, m.bias_nb1), "a bias",
+                           true);
         aligned(static_cast<std::uint64_t>(m.bias_nb1), 4, "a bias");
         const value all = read_at(rows_at(b, m.rows, m.experts, m.bias_nb1), "a bias");
         return single(hash_of(term::picked, all.hash, p.ids.hash));
