@@ -28,12 +28,12 @@ void each_field(row_policy& p, const Visit& visit) {
 template <class Visit>
 void each_field(matvec_policy& p, const Visit& visit) {
     auto& [threads, min_blocks, rows, columns, piece, stages, slices, cluster, copy, activation,
-           product, placement, routes, turns, single_token] = p;
+           product, placement, routes, turns, single_wave] = p;
     visit("threads", threads), visit("min_blocks", min_blocks), visit("rows", rows);
     visit("columns", columns), visit("piece", piece), visit("stages", stages);
     visit("slices", slices), visit("cluster", cluster), visit("copy", copy);
     visit("activation", activation), visit("product", product), visit("placement", placement);
-    visit("routes", routes), visit("turns", turns), visit("single_token", single_token);
+    visit("routes", routes), visit("turns", turns), visit("single_wave", single_wave);
 }
 
 template <class Visit>

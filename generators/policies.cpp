@@ -138,18 +138,19 @@ constexpr matvec_policy long_float_columns = {
 constexpr matvec_policy plain_floats = {
     .threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .product = inner_product::fma};
 
-/// Experts of one token, whose rows are short: eight of a warp share what a result takes. With more
-/// tokens an H100 was faster with two. Columns stay in global memory, since copies of them would
-/// wait for the ring, which is filled when the ids are there.
-constexpr matvec_policy one_token = {.threads = 128,
-                                     .min_blocks = 4,
-                                     .rows = 8,
-                                     .columns = 1,
-                                     .piece = 1024,
-                                     .stages = 2,
-                                     .copy = copy_method::bulk,
-                                     .single_token = true};
-constexpr format of_one_token[] = {format::q4_K, format::q6_K};
+/// Experts of one token, or whose slots are added up: eight short rows of a warp share what a
+/// result takes. Where blocks run in several waves, an H100 was faster with two. Columns stay in
+/// global memory, since copies of them would wait for the ring, which is filled when the ids are
+/// there.
+constexpr matvec_policy short_rows = {.threads = 128,
+                                      .min_blocks = 4,
+                                      .rows = 8,
+                                      .columns = 1,
+                                      .piece = 1024,
+                                      .stages = 2,
+                                      .copy = copy_method::bulk,
+                                      .single_wave = true};
+constexpr format of_short_rows[] = {format::q4_K, format::q6_K};
 constexpr int usual_slots = 8;
 
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
@@ -196,14 +197,17 @@ bool fits_sm(const arch& target, const product_computation& computes, const matv
            p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm;
 }
 
-/// With one stage where two leave no room for the blocks that are promised: a warp has one group of
-/// a token's rows.
-matvec_policy one_token_of(const arch& target, const product_computation& computes) {
-    matvec_policy p = one_token;
-    const std::int64_t block =
-        shared_bytes(computes, p, p.piece, usual_slots, usual_results(computes));
-    if (p.min_blocks * shared_allocated(block, target) > target.shared_per_sm) p.stages = 1;
-    return p;
+/// Where two stages leave no room for all blocks, one for a single token, of whose rows a warp has
+/// one group, and two for sums of several tokens, with a block less if these fit.
+std::vector<policy> short_rows_of(const arch& target, const product_computation& computes) {
+    const auto fits = [&](const matvec_policy& p) {
+        const auto block = shared_bytes(computes, p, p.piece, usual_slots, usual_results(computes));
+        return p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm;
+    };
+    if (fits(short_rows)) return {short_rows};
+    matvec_policy one = short_rows, fewer = short_rows;
+    one.stages = 1, --fewer.min_blocks;
+    return fits(fewer) ? std::vector<policy>{one, fewer} : std::vector<policy>{one};
 }
 
 /// Longer pieces of a row, and fewer of them: what a stage costs beside its products counts once
@@ -339,9 +343,9 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         if (target.cluster_blocks > 1) pairs.cluster = target.cluster_blocks;
     }
     all.push_back(pairs);
-    for (const format f : of_one_token)
-        if (computes.weights == format_set::of(f) && choice.copy == one_token.copy)
-            all.push_back(one_token_of(target, computes));
+    for (const format f : of_short_rows)
+        if (computes.weights == format_set::of(f) && choice.copy == short_rows.copy)
+            for (const policy& p : short_rows_of(target, computes)) all.push_back(p);
     all.push_back(fragments_of(target, choice, computes));
     all.push_back(plain_matvec);
     return all;

@@ -14,9 +14,9 @@ constexpr auto complexity(const row_policy& p) {
     return std::tuple(p.vector, p.values, p.rows, p.min_blocks, p.threads);
 }
 constexpr auto complexity(const matvec_policy& p) {
-    return std::tuple(p.routes, p.turns, p.single_token, p.placement, p.product, p.slices,
-                      p.cluster, p.copy, p.stages, p.activation, p.rows, p.columns, p.min_blocks,
-                      p.piece, p.threads);
+    return std::tuple(p.routes, p.turns, p.single_wave, p.placement, p.product, p.slices, p.cluster,
+                      p.copy, p.stages, p.activation, p.rows, p.columns, p.min_blocks, p.piece,
+                      p.threads);
 }
 constexpr auto complexity(const matmul_policy& p) {
     return std::tuple(p.product, p.slices, p.cluster, p.copy, p.stages, p.rows, p.columns,

@@ -90,6 +90,14 @@ product_problem with_routing(product_problem p) {
     return p;
 }
 
+/// The same where the launch adds up the slots of a token, whose rows may be short.
+product_problem with_sum(product_problem p, std::int64_t k) {
+    p.k = k;
+    p.needs.epilogue = epilogue_set::of(epilogue_part::combine);
+    for (int i = 0; i < p.member_count; ++i) p.member[i].epilogue = p.needs.epilogue;
+    return p;
+}
+
 /// With a norm where the launch also turns its results.
 product_problem with_heads(product_problem p) {
     p = with_norm(p);
@@ -136,6 +144,8 @@ TEST_CASE(
                     };
                     if (!p.expert && n == 1) may_have(with_norm(p)), may_have(with_heads(p));
                     if (p.expert && p.tokens == 1) may_have(with_routing(p));
+                    if (p.expert && n <= max_matvec_columns)
+                        may_have(with_sum(p, 512)), may_have(with_sum(p, p.k));
                     if (n > max_matvec_columns) may_have(by_warpgroups(p));
                     if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
                     INFO(formats_part(formats)

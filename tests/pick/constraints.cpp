@@ -242,15 +242,20 @@ TEST_CASE("experts work on one column at a time, up to some tokens", "[constrain
     CHECK(judge(r, p).why == limit::columns);
 }
 
-TEST_CASE("a policy for one token serves its experts, and nothing else", "[constraints]") {
+TEST_CASE("a policy of a single wave serves experts of one token, and sums of slots",
+          "[constraints]") {
     matvec_policy how = narrow_matvec;
-    how.single_token = true;
+    how.single_wave = true;
     product_problem p = matvec_problem(512, {{format::q4_K, 64, 8}}, 4);
     p.expert = true, p.tokens = 1;
     CHECK(judge(matvec(how), p).why == limit::none);
     p.tokens = 2;
     CHECK(sentence(judge(matvec(how), p)) == "2 columns; it serves at most 1");
     CHECK(judge(matvec(narrow_matvec), p).why == limit::none);
+    row adds = matvec(how);
+    adds.computes.product().epilogue = epilogue_set::of(epilogue_part::combine);
+    p.needs.epilogue = p.member[0].epilogue = adds.computes.product().epilogue;
+    CHECK(judge(adds, p).why == limit::none);
     const product_problem dense = matvec_problem(512, {{format::q4_K, 64}});
     CHECK(judge(matvec(how), dense).why == limit::dense);
 }

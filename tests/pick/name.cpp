@@ -57,7 +57,7 @@ TEST_CASE("policies that differ have names that differ", "[name]") {
     CHECK(differs(p));
     p = base, p.slices = 4;
     CHECK(differs(p));
-    p = base, p.single_token = true;
+    p = base, p.single_wave = true;
     CHECK(differs(p));
     const auto tile = [](int slices, int cluster, tile_product product) {
         return policy_part(matmul_policy{.slices = slices, .cluster = cluster, .product = product});

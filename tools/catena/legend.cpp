@@ -37,7 +37,7 @@ constexpr legend_part policy[] = {
     {"deferred", "matvec", "the norm is made in this launch; 1 / rms multiplies the products"},
     {"passing", "matvec", "the norm is made in this launch, on the way to the products"},
     {"routes", "matvec", "each block finds its expert from the logits of the router"},
-    {"single", "matvec", "experts of one token alone"},
+    {"single", "matvec", "a single wave of blocks: experts of one token, or sums of slots"},
     {"turns", "matvec", "results are heads, which are turned and stored in caches"},
 };
 

@@ -190,7 +190,8 @@ CATENA_FN constexpr int slots_added(const matvec_policy& p) {
 /// Can a matvec begin the norm of its results, of dense matrices or of experts? Dense where norms
 /// are ended. Experts where slots are added up, in the policies that experts have.
 CATENA_FN constexpr bool begins_norms(const matvec_policy& p, bool experts) {
-    return experts ? slots_added(p) > 1 && p.cluster > 1 : ends_norms(p);
+    const bool theirs = p.cluster > 1 || p.single_wave;
+    return experts ? slots_added(p) > 1 && theirs : ends_norms(p);
 }
 
 /// Groups of rows that a warp may have one after the other, if it turns heads: a lane looks up what

@@ -61,8 +61,8 @@ struct matvec_policy {
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
     norm_placement placement = norm_placement::producer;
-    bool routes = false;        ///< each block finds the expert that it multiplies with
-    bool single_token = false;  ///< experts of one token alone
+    bool routes = false;       ///< each block finds the expert that it multiplies with
+    bool single_wave = false;  ///< experts whose blocks run at once: of one token, or added up
     bool turns = false;  ///< one token: results are heads, which are turned and stored in caches
 };
 
@@ -71,7 +71,7 @@ constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
            a.columns == b.columns && a.piece == b.piece && a.stages == b.stages &&
            a.slices == b.slices && a.cluster == b.cluster && a.copy == b.copy &&
            a.activation == b.activation && a.product == b.product && a.placement == b.placement &&
-           a.routes == b.routes && a.turns == b.turns && a.single_token == b.single_token;
+           a.routes == b.routes && a.turns == b.turns && a.single_wave == b.single_wave;
 }
 
 /// The product of a matmul's tile. Each has an accumulation order of its own.

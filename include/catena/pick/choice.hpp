@@ -33,9 +33,9 @@ namespace CATENA_NAMESPACE {
     X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")                \
     X(heads, "{have} matrices; it turns the results of at most {need}")                            \
     X(odd_heads, "a matrix has {have} rows; the elements of heads turn in pairs")                  \
-    X(dense, "it serves experts of one token, and no dense matrices")                              \
+    X(dense, "it serves experts, and no dense matrices")                                           \
     X(norm_of_two,                                                                                 \
-      "a norm of two launches needs warps that share rows, and its warps have their own")          \
+      "a norm of two launches needs warps that share rows, or slots that are added up")            \
     X(gated_head, "it gates no heads of {have} elements of its activation, or does not norm them") \
     X(slots, "a token has {have} slots; it adds up at most {need}")                                \
     X(queries, "a head of keys has {have} queries; it attends for {need} or more")                 \

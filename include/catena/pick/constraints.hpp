@@ -126,7 +126,7 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
         if (experts > routed_experts(n)) return no(limit::held_values, experts, routed_experts(n));
         if (slots_of(p) > max_chosen) return no(limit::slots, slots_of(p), max_chosen);
     }
-    if (n.single_token && !p.expert) return no(limit::dense);
+    if (n.single_wave && !p.expert) return no(limit::dense);
     if ((p.ends_norm && !ends_norms(n)) || (p.begins_norm && !begins_norms(n, p.expert)))
         return no(limit::norm_of_two);
     if (gates_inside(p)) {
@@ -136,7 +136,7 @@ constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p
             return no(limit::gated_head, p.gate_k);
     }
     const std::int64_t columns = tokens_of(p);
-    const bool one = n.single_token || gates_inside(p);
+    const bool one = (n.single_wave && !combined(p)) || gates_inside(p);
     const std::int64_t most = one ? 1 : p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);
     if (p.needs.epilogue.has(epilogue_part::glu) && n.rows % 2 != 0)

@@ -119,7 +119,7 @@ inline std::string numbers_part(const matvec_policy& p) {
     if (p.product != usual_product(p)) out.append("_").append(name(p.product));
     if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));
     if (p.routes) out += "_routes";
-    if (p.single_token) out += "_single";
+    if (p.single_wave) out += "_single";
     if (p.turns) out += "_turns";
     return out;
 }
@@ -234,7 +234,7 @@ constexpr bool take_part(std::string_view part, matvec_policy& p) {
         return true;
     }
     if (part == "routes") return p.routes = true;
-    if (part == "single") return p.single_token = true;
+    if (part == "single") return p.single_wave = true;
     if (part == "turns") return p.turns = true;
     if (take_number("k", part, p.slices)) {
         p.product = usual_product(p);

@@ -56,8 +56,9 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
     if (p.routes && (inside || float_weights || p.columns != 1 || p.cluster != 0))
         return {
             "blocks find experts of one column, each by itself, which another launch quantized"};
-    if (p.single_token && (p.routes || inside || float_weights || p.columns != 1))
-        return {"experts of one token have one column, which another launch quantized, and ids"};
+    if (p.single_wave && (p.routes || inside || float_weights || p.columns != 1))
+        return {
+            "experts of a single wave have one column, which another launch quantized, and ids"};
     if (p.turns != has_heads(c.epilogue))
         return {"a matvec that turns heads says so, and no other launch does"};
     if (p.turns && !parts_of_heads.contains(c.epilogue))
