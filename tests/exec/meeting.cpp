@@ -342,6 +342,24 @@ TEST_CASE("a correct kernel gives the same bits for every seed") {
     }
 }
 
+TEST_CASE("warps take turns, or by a seed one runs ahead until others overtake it") {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        host_device device(seed);
+        std::vector<int> warps;  // of each meeting, in the order in which they were held
+        passes(device, {.threads = 64}, [&](host& x) {
+            for (int i = 0; i < 64; ++i) {
+                x.shuffle_xor(i, 1);
+                if (x.lane() == 0) warps.push_back(x.warp());
+            }
+        });
+        int turns = 0;
+        for (std::size_t i = 1; i < warps.size(); ++i) turns += warps[i] != warps[i - 1];
+        INFO(turns << " turns by seed " << seed);
+        CHECK(warps.size() == 128);
+        CHECK((seed == 0 ? turns == 127 : turns > 3 && turns < 64));
+    }
+}
+
 TEST_CASE("a device runs the blocks that it is asked for") {
     host_device device;
     auto* y = device.allocate<int>("y", 8, memory::initialized);

@@ -92,14 +92,19 @@ class order_seed {
     template <class T>
     void shuffle(T* first, std::size_t count) {
         if (state_ == 0) return;
-        for (std::size_t i = count; i > 1; --i) {
-            state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
-            const auto pick = static_cast<std::size_t>((state_ >> 32) * i >> 32);
-            std::swap(first[i - 1], first[pick]);
-        }
+        for (std::size_t i = count; i > 1; --i)
+            std::swap(first[i - 1], first[static_cast<std::size_t>((next() >> 32) * i >> 32)]);
     }
 
+    /// True seven times of eight; never for seed 0.
+    bool mostly() { return state_ != 0 && next() % 8 != 0; }
+
   private:
+    std::uint64_t next() {
+        state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+        return state_;
+    }
+
     std::uint64_t state_;
 };
 
@@ -224,7 +229,9 @@ class scheduler {
         t.leave_for(*other);
     }
 
-    /// Makes `count` threads ready, all but `t`, which goes on.
+    /// Makes `count` threads ready, all but `t`, which goes on. The lanes of a warp mostly go on
+    /// before all other threads, since what they use is still in the processor's cache. Now and
+    /// then they go on behind them, so that other warps overtake theirs.
     void wake(thread& t, thread* first, std::size_t count) {
         woken_.clear();
         for (std::size_t i = 0; i < count; ++i) {
@@ -232,12 +239,15 @@ class scheduler {
             if (&first[i] != &t) woken_.push_back(&first[i]);
         }
         seed_.shuffle(woken_.data(), woken_.size());
-        std::size_t tail = head_ + waiting_;
+        const std::size_t added = woken_.size();
+        const bool in_front = count < threads_.size() && seed_.mostly();
+        if (in_front) head_ = head_ < added ? head_ + ready_.size() - added : head_ - added;
+        std::size_t at = in_front ? head_ : head_ + waiting_;
         for (thread* other : woken_) {
-            if (tail >= ready_.size()) tail -= ready_.size();
-            ready_[tail++] = other;
+            if (at >= ready_.size()) at -= ready_.size();
+            ready_[at++] = other;
         }
-        waiting_ += woken_.size();
+        waiting_ += added;
     }
 
     fiber main_;
