@@ -9,6 +9,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace CATENA_NAMESPACE::exec {
 
 /// What lanes that meet at an mma must agree on: the K of an integer one, or behind those a format.
@@ -78,6 +82,20 @@ struct mma_operands {
                 sum + catena::detail::pinned(mma_number<F>(x + at) * mma_number<F>(y + at)));
     }
 
+#if defined(__SSE2__)
+    static int dot_of_16(const unsigned* a_words, const unsigned* b_words) {
+        const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a_words));
+        const __m128i y = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b_words));
+        // Bytes become numbers of 16 bits, whose products are added in pairs.
+        const auto low = [](__m128i v) { return _mm_srai_epi16(_mm_unpacklo_epi8(v, v), 8); };
+        const auto high = [](__m128i v) { return _mm_srai_epi16(_mm_unpackhi_epi8(v, v), 8); };
+        __m128i sum =
+            _mm_add_epi32(_mm_madd_epi16(low(x), low(y)), _mm_madd_epi16(high(x), high(y)));
+        sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+        sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
+        return _mm_cvtsi128_si32(sum);
+    }
+#else
     static int dot_of_16(const unsigned* a_words, const unsigned* b_words) {
         std::int8_t x[16], y[16];
         std::memcpy(x, a_words, sizeof x);
@@ -86,6 +104,7 @@ struct mma_operands {
         for (int k = 0; k < 16; ++k) sum += x[k] * y[k];
         return sum;
     }
+#endif
 };
 
 }  // namespace CATENA_NAMESPACE::exec
