@@ -318,8 +318,8 @@ struct activation_gate {
 ///
 /// A norm can be begun by the launch that makes the rows y which it reads, and ended by the launch
 /// that multiplies it. What is begun is y * weight as q8_1, and the sum of the squares of each 32
-/// elements of y. Both launches are dense and their warps share rows (policy.slices), or the first
-/// is combined.
+/// elements of y. The launch that ends it is dense, and its warps share rows (policy.slices). So is
+/// the one that begins it, or it is combined.
 ///
 /// A block that quantizes an activation of one column itself (norm_placement::deferred, without
 /// heads) may gate it, head by head: the activation is f(gate) * x, or f(gate) * rms_norm(x) *

@@ -47,9 +47,10 @@ class weigher {
     }
 
     /// Does the launch of these experts with their sum, and a norm of it, take less time than the
-    /// launch without the sum, and a norm that adds it up? In both cases the norm adds what else
-    /// joins the sum: a shared expert's result and a residual. If nothing does, the norm's readers
-    /// may compute it. `group` has no members yet. If no norm reads the sum, the engine adds it up.
+    /// launch without the sum, and a norm that adds it up? In both cases the norm is taken to add
+    /// what else joins the sum: a shared expert's result and a residual. (With few tokens the
+    /// shared expert's launch may, which takes less time.) If nothing joins, the norm's readers may
+    /// compute it. `group` has no members yet. If no norm reads the sum, the engine adds it up.
     /// The answer depends on the tokens, and with it what the norm adds up, so it is no where bits
     /// must not depend on them.
     bool combining_pays(const product_problem& group, const output& apart, const output& together) {
