@@ -12,7 +12,7 @@ function(catena_rows arch result)
   set(${result} "${rows}" PARENT_SCOPE)
 endfunction()
 
-# The family of a row, which is compiled in one file: matvec_q4_K, matmul_q4_K, row_glu.
+# The family of a row, which has a source of its own: matvec_q4_K, matmul_q4_K, row_glu.
 function(catena_family launch formats result)
   if(launch MATCHES "^mat(vec|mul)$")
     set(${result} ${launch}_${formats} PARENT_SCOPE)
@@ -57,6 +57,42 @@ ${kernels_${family}}}" @ONLY)
     list(APPEND sources ${source})
   endforeach()
   set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+# catena_files_of_families(<arch> <result> <sources of families...>): what is compiled of an arch. Where
+# CATENA_FAMILIES_IN_A_FILE is more than 1, files that include so many families of one skeleton. What the build keeps of
+# such a file (keep_compiled.sh) has the name of each of its families, too.
+function(catena_files_of_families arch result)
+  if(CATENA_FAMILIES_IN_A_FILE EQUAL 1)
+    set(${result} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(kept ${PROJECT_BINARY_DIR}/compiled/${arch})
+  file(MAKE_DIRECTORY ${kept})
+  foreach(skeleton IN ITEMS row matvec matmul)
+    set(sources ${ARGN})
+    list(FILTER sources INCLUDE REGEX "/${skeleton}_[^/]*$")
+    set(part 0)
+    while(sources)
+      set(file ${skeleton}_together_${part})
+      set(source ${PROJECT_BINARY_DIR}/instances/${arch}/${file}.cu)
+      list(SUBLIST sources 0 ${CATENA_FAMILIES_IN_A_FILE} included)
+      list(REMOVE_ITEM sources ${included})
+      set(lines)
+      foreach(family IN LISTS included)
+        cmake_path(GET family STEM family)
+        string(APPEND lines "#include \"${family}.cu\"\n")
+        foreach(extension IN ITEMS cu cubin ptx)
+          file(CREATE_LINK ${file}.${extension} ${kept}/${family}.${extension} SYMBOLIC)
+        endforeach()
+      endforeach()
+      file(CONFIGURE OUTPUT ${source} CONTENT
+           "// Families of ${arch} that are compiled together: written when the build is configured.\n${lines}" @ONLY)
+      list(APPEND files ${source})
+      math(EXPR part "${part} + 1")
+    endwhile()
+  endforeach()
+  set(${result} ${files} PARENT_SCOPE)
 endfunction()
 
 # catena_host_sources(<result> <every>): host kernels of the rows of all archs, each computation and policy

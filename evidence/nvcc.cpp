@@ -74,12 +74,6 @@ std::string kernel_source(const arch& target, const std::string& family) {
     return source;
 }
 
-std::string kept_words(const arch& target, const std::vector<std::filesystem::path>& includes,
-                       const std::string& family) {
-    const auto words = build / "compiled" / target.name / (family + ".cu");
-    return is_current(words, kernel_source(target, family), includes) ? tool::read_text(words) : "";
-}
-
 compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::vector<std::filesystem::path>& includes, const std::string& source,
                       const std::string& scratch) {
@@ -93,10 +87,16 @@ compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::vector<std::filesystem::path>& includes,
                        const std::string& family, const std::string& scratch) {
     const std::string source = kernel_source(target, family);
-    for (const char* folder : {"compiled", "tests/ptx"})
-        if (const auto ptx = build / folder / target.name / (family + ".ptx");
-            is_current(ptx, source, includes))
-            return run(nvcc, target, "-O3", ptx.string(), scratch);
+    const auto kept = build / "compiled" / target.name / family;
+    if (const std::string words = kept.string() + ".cu"; is_current(words, source, includes)) {
+        compiled_file out;
+        out.said = tool::read_text(words);
+        out.cubin = tool::read_text(kept.string() + ".cubin");
+        out.sass_bytes = sass_bytes(out.cubin);
+        return out;
+    }
+    const auto ptx = build / "tests/ptx" / target.name / (family + ".ptx");
+    if (is_current(ptx, source, includes)) return run(nvcc, target, "-O3", ptx.string(), scratch);
     return compile(nvcc, target, includes, source, scratch);
 }
 

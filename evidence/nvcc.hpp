@@ -26,11 +26,6 @@ struct interrupted : std::runtime_error {
 /// The source of a family of the set of `target`, which the build wrote. Throws where it did not.
 std::string kernel_source(const arch& target, const std::string& family);
 
-/// What ptxas said of a family when the build compiled it from today's sources; empty if the build
-/// has not kept that.
-std::string kept_words(const arch& target, const std::vector<std::filesystem::path>& includes,
-                       const std::string& family);
-
 /// Compiles a source of kernels for `target` to a cubin; headers are those in the folders
 /// `includes`, scratch files lie beside `scratch` and are removed. Throws with nvcc's words when it
 /// refuses, `interrupted` when it could not say.
@@ -38,8 +33,9 @@ compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::vector<std::filesystem::path>& includes, const std::string& source,
                       const std::string& scratch);
 
-/// A family of the set of `target` becomes a cubin: it is assembled from its PTX, which a build
-/// with tests keeps of what it compiles, or compiled if that is older than a source.
+/// A cubin with a family of the set of `target`, and maybe others: what a build with tests keeps of
+/// what it compiles, which takes no time; else assembled from PTX that the tests interpret; or, if
+/// both are older than a source or not there, compiled.
 compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::vector<std::filesystem::path>& includes,
                        const std::string& family, const std::string& scratch);

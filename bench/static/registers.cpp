@@ -48,24 +48,19 @@ bool lacks_counts(const row& r, const warp_codes& codes) {
     return std::count(codes.of, codes.of + formats, warp_code{}) != 0;
 }
 
-/// What ptxas says of a family, as the build has kept it, or now. A matvec's warps are counted,
-/// which takes its machine code.
-compiled_file kept_or_assembled(const std::string& nvcc, const arch& target,
-                                const std::string& family, const std::string& scratch) {
-    compiled_file kept;
-    if (family.compare(0, 6, "matvec") != 0)
-        kept.said = kept_words(target, {CATENA_SOURCE_DIR "/include"}, family);
-    return kept.said.empty() ? assemble_family(nvcc, target, family, scratch) : kept;
-}
-
-/// What ptxas said of a family, with what its matvecs' warps issue.
-std::string words(const compiled_family& f, const arch& target) {
-    std::string out = f.result.said;
-    if (f.family.rows.front().computes.kind() != skeleton::matvec) return out;
-    for (const sass_function& code : read_sass(f.result.cubin, target))
-        for (const row& r : f.family.rows)
-            if (symbol(r, target) == code.name)
-                out += warp_code_line(code.name, warp_code_of(r, code));
+/// What ptxas said of families, once where they were compiled together, and behind that what their
+/// matvecs' warps issue.
+std::string words(const std::vector<compiled_family>& files, const arch& target) {
+    std::string out;
+    for (const compiled_family& f : files)
+        if (out.find(f.result.said) == std::string::npos) out += f.result.said;
+    for (const compiled_family& f : files) {
+        if (f.family.rows.front().computes.kind() != skeleton::matvec) continue;
+        for (const sass_function& code : read_sass(f.result.cubin, target))
+            for (const row& r : f.family.rows)
+                if (symbol(r, target) == code.name)
+                    out += warp_code_line(code.name, warp_code_of(r, code));
+    }
     return out;
 }
 
@@ -101,9 +96,9 @@ struct registers_request {
 
 int run(const registers_request& asked) {
     const arch& target = asked.of.target();
-    const std::vector<compiled_family> files = make_families(kept_or_assembled, asked.of);
-    std::string log, complaints;
-    for (const compiled_family& f : files) log += words(f, target);
+    const std::vector<compiled_family> files = make_families(assemble_family, asked.of);
+    const std::string log = words(files, target);
+    std::string complaints;
     const std::vector<compiled_kernel> kernels = parse_ptxas(log);
     const records_by_name known = read_registers(CATENA_SOURCE_DIR);
     bool off_record = false;
