@@ -1,8 +1,11 @@
-# cmake -DCOMPILER=... -DINCLUDE=... -DSOURCE=... -P violation.cmake
+# cmake -DCOMPILER=... -DINCLUDE=... -DSOURCE=... -DSHARED=... -P violation.cmake
 # Compiles a snippet, which must be refused with the sentence that its first line quotes, as the only error, or
-# accepted if it quotes none.
+# accepted if it quotes none. SHARED: a precompiled header with what it includes; empty: there is none.
 file(STRINGS ${SOURCE} first LIMIT_COUNT 1)
-execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I${INCLUDE} ${SOURCE}
+if(SHARED)
+  set(precompiled -include ${SHARED})
+endif()
+execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I${INCLUDE} ${precompiled} ${SOURCE}
                 RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT first MATCHES "^// Refused with: (.+)$")
   if(NOT code EQUAL 0)
