@@ -1,6 +1,6 @@
 // catena bench: shapes and their graphs, every instance that serves one, wrong results, times.
 #include "bench/report.hpp"
-#include "command.hpp"
+#include "failure.hpp"
 
 #include "catena/exec/host/launch.hpp"
 #include "catena/plan/step.hpp"

@@ -1,8 +1,7 @@
 // What explain prints, of a small graph and of the given ones.
+#include "output.hpp"
 #include "report.hpp"
 #include "tables.hpp"
-
-#include "command.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"

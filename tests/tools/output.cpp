@@ -1,6 +1,6 @@
 #include "output.hpp"
 
-#include "command.hpp"
+#include "failure.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"
