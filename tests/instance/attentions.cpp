@@ -8,17 +8,19 @@ using namespace catena_test;
 
 namespace {
 
-constexpr row_computation all{.stages = stage_set::of(stage_kind::rms_norm) |
-                                        stage_kind::mul_weight | stage_kind::rope |
-                                        stage_kind::store | stage_kind::attend,
-                              .emits = format_set::of(format::f32) | format::f16 | format::q8_1};
+constexpr row_computation of_attentions{
+    .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::rope |
+              stage_kind::store | stage_kind::attend,
+    .emits = format_set::of(format::f32) | format::f16 | format::q8_1};
 constexpr row_policy shorter{.threads = 320, .values = 4, .rows = 10, .cluster = 8, .vector = true};
 constexpr row_policy longer{.threads = 320, .values = 8, .rows = 10, .cluster = 8, .vector = true};
 constexpr row_policy single_blocks{.threads = 320, .values = 4, .rows = 10, .vector = true};
 
 template <row_policy P>
 instance attending() {
-    return on_host(all, P, reinterpret_cast<const void*>(&instances::run_on_host<all, P>), "test");
+    return on_host(of_attentions, P,
+                   reinterpret_cast<const void*>(&instances::run_on_host<of_attentions, P>),
+                   "test");
 }
 
 template <class T>
@@ -29,10 +31,10 @@ std::vector<T> part_of(const std::vector<T>& whole, int which, int parts) {
 
 }  // namespace
 
-TEST_CASE("Attention to heads of 128 elements") { stands_every_case<all, shorter>(); }
-TEST_CASE("Attention to heads of 256 elements") { stands_every_case<all, longer>(); }
+TEST_CASE("Attention to heads of 128 elements") { stands_every_case<of_attentions, shorter>(); }
+TEST_CASE("Attention to heads of 256 elements") { stands_every_case<of_attentions, longer>(); }
 TEST_CASE("Attention by one block for each head of keys") {
-    stands_every_case<all, single_blocks>();
+    stands_every_case<of_attentions, single_blocks>();
 }
 
 TEST_CASE("What a query attends to depends neither on the other tokens nor on the threads' order") {

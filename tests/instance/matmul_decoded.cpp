@@ -7,6 +7,7 @@
 using namespace catena;
 using namespace catena_test;
 
+namespace decoded {
 namespace {
 
 template <format... F>
@@ -78,3 +79,5 @@ TEST_CASE("Decoded weights have the bits of a device's tensor cores, and an orde
     CHECK(order_of(one_group) == order_of(two_groups));
     CHECK(order_of(one_group) != order_of(in_clusters(one_group)));
 }
+
+}  // namespace decoded

@@ -12,6 +12,7 @@
 using namespace catena;
 using namespace catena_test;
 
+namespace float_weights {
 namespace {
 
 template <format... F>
@@ -111,3 +112,5 @@ TEST_CASE("Only a matmul of float weights has the bits of a device's tensor core
     CHECK(!bits_of_device(
         product_computation{.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4}));
 }
+
+}  // namespace float_weights
