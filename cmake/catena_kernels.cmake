@@ -59,40 +59,55 @@ ${kernels_${family}}}" @ONLY)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# catena_files_of_families(<arch> <result> <sources of families...>): what is compiled of an arch. Where
-# CATENA_FAMILIES_IN_A_FILE is more than 1, files that include so many families of one skeleton. What the build keeps of
-# such a file (keep_compiled.sh) has the name of each of its families, too.
-function(catena_files_of_families arch result)
-  if(CATENA_FAMILIES_IN_A_FILE EQUAL 1)
-    set(${result} ${ARGN} PARENT_SCOPE)
-    return()
-  endif()
+# catena_join_families(<arch> <name> <result> <sources of families...>): a file that includes them. What the build keeps
+# of it (catena_keep_compiled) has the name of each family, too.
+function(catena_join_families arch name result)
   set(kept ${PROJECT_BINARY_DIR}/compiled/${arch})
   file(MAKE_DIRECTORY ${kept})
-  foreach(skeleton IN ITEMS row matvec matmul)
-    set(sources ${ARGN})
-    list(FILTER sources INCLUDE REGEX "/${skeleton}_[^/]*$")
-    set(part 0)
-    while(sources)
-      set(file ${skeleton}_together_${part})
-      set(source ${PROJECT_BINARY_DIR}/instances/${arch}/${file}.cu)
-      list(SUBLIST sources 0 ${CATENA_FAMILIES_IN_A_FILE} included)
-      list(REMOVE_ITEM sources ${included})
-      set(lines)
-      foreach(family IN LISTS included)
-        cmake_path(GET family STEM family)
-        string(APPEND lines "#include \"${family}.cu\"\n")
-        foreach(extension IN ITEMS cu cubin ptx)
-          file(CREATE_LINK ${file}.${extension} ${kept}/${family}.${extension} SYMBOLIC)
-        endforeach()
-      endforeach()
-      file(CONFIGURE OUTPUT ${source} CONTENT
-           "// Families of ${arch} that are compiled together: written when the build is configured.\n${lines}" @ONLY)
-      list(APPEND files ${source})
-      math(EXPR part "${part} + 1")
-    endwhile()
+  set(lines)
+  foreach(family IN LISTS ARGN)
+    cmake_path(GET family STEM family)
+    string(APPEND lines "#include \"${family}.cu\"\n")
+    foreach(extension IN ITEMS cu cubin ptx)
+      file(CREATE_LINK ${name}.${extension} ${kept}/${family}.${extension} SYMBOLIC)
+    endforeach()
   endforeach()
+  set(source ${PROJECT_BINARY_DIR}/instances/${arch}/${name}.cu)
+  file(CONFIGURE OUTPUT ${source} CONTENT
+       "// Families of ${arch} that are compiled together: written when the build is configured.\n${lines}" @ONLY)
+  set(${result} ${source} PARENT_SCOPE)
+endfunction()
+
+# catena_files_of_families(<arch> <result> <sources of families...>): what is compiled of an arch: each, or where
+# CATENA_FAMILIES_IN_A_FILE is more than 1, so many of one skeleton at once.
+function(catena_files_of_families arch result)
+  set(files)
+  if(CATENA_FAMILIES_IN_A_FILE EQUAL 1)
+    set(files ${ARGN})
+  else()
+    foreach(skeleton IN ITEMS row matvec matmul)
+      set(sources ${ARGN})
+      list(FILTER sources INCLUDE REGEX "/${skeleton}_[^/]*$")
+      set(part 0)
+      while(sources)
+        list(SUBLIST sources 0 ${CATENA_FAMILIES_IN_A_FILE} joined)
+        list(REMOVE_ITEM sources ${joined})
+        catena_join_families(${arch} ${skeleton}_together_${part} file ${joined})
+        list(APPEND files ${file})
+        math(EXPR part "${part} + 1")
+      endwhile()
+    endforeach()
+  endif()
   set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# catena_keep_compiled(<target> <arch>): the PTX of what nvcc compiles, its machine code and what ptxas says stay in the
+# build folder, for tests.
+function(catena_keep_compiled target arch)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+  set(launcher sh ${PROJECT_SOURCE_DIR}/cmake/keep_compiled.sh ${PROJECT_BINARY_DIR}/compiled/${arch}
+               ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
 endfunction()
 
 # catena_host_sources(<result> <every>): host kernels of the rows of all archs, each computation and policy

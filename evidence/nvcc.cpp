@@ -37,9 +37,23 @@ bool is_current(const std::filesystem::path& kept, const std::string& source,
     return true;
 }
 
-/// nvcc with `arguments`, for an arch, as far as machine code; `source` is named where it fails.
-compiled_file run(const std::string& nvcc, const arch& target, const std::string& arguments,
-                  const std::string& source, const std::string& scratch) {
+}  // namespace
+
+std::string kernel_source(const arch& target, const std::string& family) {
+    const std::string source =
+        CATENA_KERNEL_SOURCES "/" + std::string(target.name) + "/" + family + ".cu";
+    if (!std::filesystem::exists(source))
+        throw std::runtime_error("the build has no " + source +
+                                 ": configure it with CATENA_WEIGHTS=all");
+    return source;
+}
+
+compiled_file compile(const std::string& nvcc, const arch& target,
+                      const std::vector<std::filesystem::path>& includes, const std::string& source,
+                      const std::string& scratch) {
+    std::string arguments = "-std=c++20 -O3 -DNDEBUG";
+    for (const std::filesystem::path& folder : includes)
+        arguments += " -I'" + folder.string() + "'";
     // wgmma is of sm_90a, which is what every GPU of compute capability 9.0 is.
     const std::string number = std::string(target.name).substr(3) + (target.wgmma ? "a" : "");
     const std::string cubin = scratch + ".cubin", log = scratch + ".part",
@@ -63,29 +77,9 @@ compiled_file run(const std::string& nvcc, const arch& target, const std::string
     return out;
 }
 
-}  // namespace
-
-std::string kernel_source(const arch& target, const std::string& family) {
-    const std::string source =
-        CATENA_KERNEL_SOURCES "/" + std::string(target.name) + "/" + family + ".cu";
-    if (!std::filesystem::exists(source))
-        throw std::runtime_error("the build has no " + source +
-                                 ": configure it with CATENA_WEIGHTS=all");
-    return source;
-}
-
-compiled_file compile(const std::string& nvcc, const arch& target,
-                      const std::vector<std::filesystem::path>& includes, const std::string& source,
-                      const std::string& scratch) {
-    std::string arguments = "-std=c++20 -O3 -DNDEBUG";
-    for (const std::filesystem::path& folder : includes)
-        arguments += " -I'" + folder.string() + "'";
-    return run(nvcc, target, arguments, source, scratch);
-}
-
-compiled_file assemble(const std::string& nvcc, const arch& target,
-                       const std::vector<std::filesystem::path>& includes,
-                       const std::string& family, const std::string& scratch) {
+compiled_file kept_or_compiled(const std::string& nvcc, const arch& target,
+                               const std::vector<std::filesystem::path>& includes,
+                               const std::string& family, const std::string& scratch) {
     const std::string source = kernel_source(target, family);
     const auto kept = build / "compiled" / target.name / family;
     if (const std::string words = kept.string() + ".cu"; is_current(words, source, includes)) {
@@ -95,8 +89,6 @@ compiled_file assemble(const std::string& nvcc, const arch& target,
         out.sass_bytes = sass_bytes(out.cubin);
         return out;
     }
-    const auto ptx = build / "tests/ptx" / target.name / (family + ".ptx");
-    if (is_current(ptx, source, includes)) return run(nvcc, target, "-O3", ptx.string(), scratch);
     return compile(nvcc, target, includes, source, scratch);
 }
 

@@ -34,10 +34,10 @@ compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::string& scratch);
 
 /// A cubin with a family of the set of `target`, and maybe others: what a build with tests keeps of
-/// what it compiles, which takes no time; else assembled from PTX that the tests interpret; or, if
-/// both are older than a source or not there, compiled.
-compiled_file assemble(const std::string& nvcc, const arch& target,
-                       const std::vector<std::filesystem::path>& includes,
-                       const std::string& family, const std::string& scratch);
+/// what it compiles, which takes no time; or, if that is older than a source or not there,
+/// compiled.
+compiled_file kept_or_compiled(const std::string& nvcc, const arch& target,
+                               const std::vector<std::filesystem::path>& includes,
+                               const std::string& family, const std::string& scratch);
 
 }  // namespace catena::evidence

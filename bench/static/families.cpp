@@ -44,9 +44,9 @@ compiled_file compile_family(const std::string& nvcc, const arch& target, const 
                    scratch);
 }
 
-compiled_file assemble_family(const std::string& nvcc, const arch& target,
-                              const std::string& family, const std::string& scratch) {
-    return assemble(nvcc, target, {CATENA_SOURCE_DIR "/include"}, family, scratch);
+compiled_file kept_family(const std::string& nvcc, const arch& target, const std::string& family,
+                          const std::string& scratch) {
+    return kept_or_compiled(nvcc, target, {CATENA_SOURCE_DIR "/include"}, family, scratch);
 }
 
 std::vector<compiled_family> make_families(make_family make, const family_options& asked) {

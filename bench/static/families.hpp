@@ -15,15 +15,15 @@ struct compiled_family {
     evidence::compiled_file result;
 };
 
-/// How a family becomes machine code: evidence::compile, or evidence::assemble, which spares what
-/// the build has compiled. Scratch files lie beside `scratch`.
+/// How a family becomes machine code: evidence::compile, or evidence::kept_or_compiled, which
+/// spares what the build has compiled. Scratch files lie beside `scratch`.
 using make_family = evidence::compiled_file (*)(const std::string& nvcc, const arch& target,
                                                 const std::string& family,
                                                 const std::string& scratch);
 evidence::compiled_file compile_family(const std::string& nvcc, const arch& target,
                                        const std::string& family, const std::string& scratch);
-evidence::compiled_file assemble_family(const std::string& nvcc, const arch& target,
-                                        const std::string& family, const std::string& scratch);
+evidence::compiled_file kept_family(const std::string& nvcc, const arch& target,
+                                    const std::string& family, const std::string& scratch);
 
 /// Makes the families asked for, in the order of the set's rows, with a line of progress for each.
 /// Throws with nvcc's words where it refuses one, and on a name that the set does not have.

@@ -109,7 +109,7 @@ int run(const instances_request& asked) {
     const arch& target = asked.of.target();
     std::vector<instance_evidence> all;
     bool sound = true;
-    for (const compiled_family& f : make_families(assemble_family, asked.of)) {
+    for (const compiled_family& f : make_families(kept_family, asked.of)) {
         const std::vector<compiled_kernel> kernels = parse_ptxas(f.result.said);
         const std::vector<sass_function> code = read_sass(f.result.cubin, target);
         for (const row& r : f.family.rows) {

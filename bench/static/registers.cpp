@@ -96,7 +96,7 @@ struct registers_request {
 
 int run(const registers_request& asked) {
     const arch& target = asked.of.target();
-    const std::vector<compiled_family> files = make_families(assemble_family, asked.of);
+    const std::vector<compiled_family> files = make_families(kept_family, asked.of);
     const std::string log = words(files, target);
     std::string complaints;
     const std::vector<compiled_kernel> kernels = parse_ptxas(log);
