@@ -2,9 +2,7 @@
 // and how much of that a short one reaches.
 #include "probe.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::bandwidth {
 
 /// The sum keeps the loads alive; it is stored only for one value in 2^32.
 __global__ void read(const uint4* from, std::size_t n, unsigned* rarely) {
@@ -51,6 +49,4 @@ void measure_bandwidth() {
 const registered here{"bandwidth", "Times of launches that read so many bytes which are not in L2",
                       measure_bandwidth};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::bandwidth

@@ -4,9 +4,7 @@
 
 #include "catena/launch/prepare.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::capture {
 
 template <int Number>
 __global__ void count(int* to) {
@@ -50,6 +48,4 @@ void measure_capture() {
 const registered here{"capture", "The first launch of a kernel within a capture, prepared and not",
                       measure_capture};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::capture

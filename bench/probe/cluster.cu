@@ -2,9 +2,7 @@
 // barriers that order memory, and relaxed ones.
 #include "probe.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::cluster {
 
 constexpr unsigned blocks = 4;
 
@@ -69,6 +67,4 @@ void measure_cluster() {
 const registered here{"cluster", "What it costs that four blocks are a cluster and meet",
                       measure_cluster};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::cluster

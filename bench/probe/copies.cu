@@ -5,9 +5,7 @@
 
 #include <cuda/ptx>
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::copies {
 
 constexpr int warps = 2, stages = 4;
 enum class way { one_lane, lanes_16, cp_async };
@@ -118,6 +116,4 @@ const registered here{"copies",
                       "Copies of short rows into shared memory: bandwidth, and cycles to issue one",
                       measure_copies};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::copies

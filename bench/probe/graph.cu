@@ -3,9 +3,7 @@
 // or all for every kernel.
 #include "probe.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::graph {
 
 constexpr int launches = 100;
 constexpr std::size_t weights = 5 * 1000 * 1000 / 16;  // vectors of a matvec
@@ -110,6 +108,4 @@ const registered here{"graph",
                       "A hundred launches in a CUDA graph, with programmatic launch and without",
                       measure_graph};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::graph

@@ -2,9 +2,7 @@
 // integer, half of them of floats, eight chains that do not wait for each other.
 #include "probe.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::issue {
 
 constexpr int turns = 512, pairs_of_turn = 64;
 
@@ -40,6 +38,4 @@ void measure_issue() {
 
 const registered here{"issue", "Instructions that an SM issues in a cycle", measure_issue};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::issue

@@ -2,9 +2,7 @@
 // memory while all SMs read with so many bytes on their way.
 #include "probe.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::latency {
 
 constexpr unsigned line = 128 / sizeof(unsigned);
 
@@ -100,6 +98,4 @@ const registered here{"latency",
                       "How long a load takes: of L2, of memory, and of memory that is busy",
                       measure_latency};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::latency

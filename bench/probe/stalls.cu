@@ -2,9 +2,7 @@
 // 8-bit integers whose sums the next one adds to.
 #include "probe.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::stalls {
 
 constexpr int steps = 512;
 
@@ -64,6 +62,4 @@ void measure_stalls() {
 const registered here{"stalls", "Cycles that a warp waits for shared memory and for an mma",
                       measure_stalls};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::stalls

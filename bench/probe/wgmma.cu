@@ -5,9 +5,7 @@
 
 #include "catena/exec/cuda.cuh"
 
-namespace catena::probe {
-
-namespace {
+namespace catena::probe::wgmma {
 
 constexpr int steps = 256, tile_bytes = (64 + 128) * exec::swizzled_row_bytes;
 
@@ -75,6 +73,4 @@ void measure_wgmma() {
 
 const registered here{"wgmma", "Cycles of one step of a warpgroup's multiplication", measure_wgmma};
 
-}  // namespace
-
-}  // namespace catena::probe
+}  // namespace catena::probe::wgmma
