@@ -76,16 +76,22 @@ TEST_CASE("dp4a adds four products of bytes, which a type says are signed, and w
 
 TEST_CASE("a funnel shift takes a word out of two, by a distance modulo 32") {
     host_device device;
-    auto* y = device.allocate<unsigned>("y", 4, memory::uninitialized);
+    auto* y = device.allocate<unsigned>("y", 8, memory::uninitialized);
     passes(device, {.threads = 32}, [=](host& x) {
         constexpr unsigned distance[] = {0, 8, 31, 40};
-        if (x.thread() < 4)
-            x.store(y + x.thread(), x.funnel(0x44332211u, 0x88776655u, distance[x.thread()]));
+        if (x.thread() >= 4) return;
+        const unsigned low = 0x44332211u, high = 0x88776655u, by = distance[x.thread()];
+        x.store(y + x.thread(), x.funnel(low, high, by));
+        x.store(y + 4 + x.thread(), x.funnel_up(low, high, by));
     });
     CHECK(y[0] == 0x44332211u);
     CHECK(y[1] == 0x55443322u);
     CHECK(y[2] == (0x88776655u << 1 | 0x44332211u >> 31));
     CHECK(y[3] == 0x55443322u);
+    CHECK(y[4] == 0x88776655u);
+    CHECK(y[5] == 0x77665544u);
+    CHECK(y[6] == (0x88776655u << 31 | 0x44332211u >> 1));
+    CHECK(y[7] == 0x77665544u);
 }
 
 TEST_CASE("permute picks four bytes out of two words, or their signs") {

@@ -34,6 +34,9 @@ struct reader {
     unsigned funnel(unsigned low, unsigned high, unsigned bits) const {
         return static_cast<unsigned>(((std::uint64_t{high} << 32) | low) >> (bits % 32));
     }
+    unsigned funnel_up(unsigned low, unsigned high, unsigned bits) const {
+        return bits % 32 == 0 ? high : funnel(low, high, 32 - bits % 32);
+    }
 
   private:
     template <class T>

@@ -366,6 +366,9 @@ void words(table& t) {
     t["shf.r.wrap.b32"] = op<[](u32 low, u32 high, u32 by) {
         return static_cast<u32>((u64{high} << 32 | low) >> (by & 31u));
     }>();
+    t["shf.l.wrap.b32"] = op<[](u32 low, u32 high, u32 by) {
+        return static_cast<u32>((u64{high} << 32 | low) << (by & 31u) >> 32);
+    }>();
     t["dp4a.s32.s32"] = op<[](u32 a, u32 b, s32 c) { return dot4<s8>(a, b, c); }>();
     t["dp4a.u32.s32"] = op<[](u32 a, u32 b, s32 c) { return dot4<u8>(a, b, c); }>();
     t["mov.b32.apart"] = {apart<u32, u16>, "www"};

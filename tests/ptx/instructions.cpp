@@ -46,6 +46,8 @@ TEST_CASE("PTX: integer instructions") {
     CHECK(result("shr.u32 %r0, %r1, %r2;", {0x80000000u, 31}) == 1);
     CHECK(result("shf.r.wrap.b32 %r0, %r1, %r2, %r3;", {0x11223344u, 0xaabbccddu, 40}) ==
           0xdd112233u);
+    CHECK(result("shf.l.wrap.b32 %r0, %r1, %r2, %r3;", {0x11223344u, 0xaabbccddu, 40}) ==
+          0xbbccdd11u);
     CHECK(result("prmt.b32 %r0, %r1, %r2, %r3;", {0x03020180u, 0x87060504u, 0x7654u}) ==
           0x87060504u);
     CHECK(result("prmt.b32 %r0, %r1, %r2, %r3;", {0x03020180u, 0x87060504u, 0xf819u}) ==

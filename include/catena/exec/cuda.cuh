@@ -126,6 +126,11 @@ class cuda {
         asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(lo), "r"(hi), "r"(bits));
         return word;
     }
+    __device__ unsigned funnel_up(unsigned lo, unsigned hi, unsigned bits) const {
+        unsigned word;
+        asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(lo), "r"(hi), "r"(bits));
+        return word;
+    }
     __device__ unsigned permute(unsigned low, unsigned high, unsigned pick) const {
         unsigned r;
         asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(low), "r"(high), "r"(pick));

@@ -93,7 +93,8 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// **Bits.** A thread may call these functions alone.
 /// - dp4a(a, b, c) is c plus the four products of the bytes of a and b. Those of b are signed, and
 ///   those of a if it is an int.
-/// - funnel(lo, hi, bits) is the low word of (hi:lo) >> (bits % 32).
+/// - funnel(lo, hi, bits) is the low word of (hi:lo) >> (bits % 32), and funnel_up(lo, hi, bits) the
+///   high word of (hi:lo) << (bits % 32).
 /// - permute(low, high, pick) picks four bytes of (high:low). Nibble n of `pick` is the number of
 ///   the byte that becomes byte n. If bit 3 of the nibble is set, the sign of that byte fills byte
 ///   n.
@@ -164,7 +165,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     v = x.load16(cw), x.store16(w, v);
     x.prefetch(cf);
     i = x.dp4a(i, i, i), i = x.dp4a(u, i, i);
-    u = x.funnel(u, u, u);
+    u = x.funnel(u, u, u), u = x.funnel_up(u, u, u);
     u = x.permute(u, u, u);
     x.mma(d, a4, a2), x.mma(d, a2, u);
     x.template mma<format::f16>(r4, a4, a2), x.load_matrices(u4, row);

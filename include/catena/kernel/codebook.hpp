@@ -89,10 +89,9 @@ CATENA_FN void look_up_summands(X& x, unsigned nibbles, int (&first)[2], int (&l
 /// The summands of a group whose 32 nibbles lie in 16 bytes of its block, from byte `at` on: a word
 /// has those of words i and 4 + i in turn.
 template <format F, summed_table Table, class X>
-CATENA_FN void look_up_group_summands(X& x, const std::byte* block, int at,
-                                      int (&q)[2][group_words]) {
+CATENA_FN void look_up_group_summands(X& x, placed_block block, int at, int (&q)[2][group_words]) {
     unsigned word[4];
-    load_words<F>(x, block, at, word);
+    load_words<F, neighbor::before>(x, block, at, word);
     CATENA_UNROLL
     for (int i = 0; i < 4; ++i) {
         int first[2], last[2];
@@ -105,7 +104,7 @@ CATENA_FN void look_up_group_summands(X& x, const std::byte* block, int at,
 /// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes of its block, from byte
 /// `at` on, values 0 .. 15 in the low ones and 16 .. 31 in the high ones.
 template <format F, table16 Table, int N, class X>
-CATENA_FN void look_up_group(X& x, const std::byte* block, int at, int first, int (&q)[N]) {
+CATENA_FN void look_up_group(X& x, placed_block block, int at, int first, int (&q)[N]) {
     static_assert(N == 1 || N == group_words, "one word of a group, or all");
     if constexpr (N == 1) {
         unsigned word[1];
@@ -114,7 +113,7 @@ CATENA_FN void look_up_group(X& x, const std::byte* block, int at, int first, in
         q[0] = static_cast<int>(first < 4 ? both.low : both.high);
     } else {
         unsigned word[4];
-        load_words<F>(x, block, at, word);
+        load_words<F, neighbor::before>(x, block, at, word);
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i) {
             const looked_up both = look_up<Table>(x, word[i]);
@@ -165,14 +164,13 @@ CATENA_FN void choose(X& x, const chosen_levels& c, int (&q)[2]) {
 template <format F, table16 Table, summed_table Sums, int At, int Bytes>
 struct unpack_nibbles {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         look_up_group<F, Table>(x, block, At + Bytes * group, first, q);
     }
 
     CATENA_FN static constexpr int word_of_summands(int i, int word) { return i + 4 * word; }
     template <class X>
-    CATENA_FN static void summands(X& x, const std::byte* block, int group,
-                                   int (&q)[2][group_words]) {
+    CATENA_FN static void summands(X& x, placed_block block, int group, int (&q)[2][group_words]) {
         look_up_group_summands<F, Sums>(x, block, At + Bytes * group, q);
     }
 };
@@ -183,7 +181,7 @@ struct unpack_eights {
     CATENA_FN static constexpr int word_of_eight(int i, int word) { return 2 * i + word; }
 
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         words_of_eights<F>(x, block, group, first, q);
     }
 };

@@ -81,24 +81,34 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     static constexpr bool in_place = has_in_place<F>;
     static_assert(!in_place || (excess == 0 && !has_order<F> && !has_transposed<F>),
                   "words in place have their order and no other correction");
-    static constexpr int step = warp_values;
+    static constexpr int step = warp_values, step_bytes = step / block_elements<F> * block_bytes<F>;
+    static_assert(step_bytes % 4 == 0, "a block's place beside words is that of the first step");
     /// With more columns the second dp4a of each word costs more than the sums save.
     static constexpr bool sums = has_summands<F> && P.columns == 1;
+
+    /// Looking levels up keeps the integer pipe busy, so sums become floats without it.
+    static constexpr int zero = sums ? sum_zero : 0;
+    CATENA_FN static real number(int sum) { return sums ? exact_sum(sum) : from_int(sum); }
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
         const int block = x.lane() / block_groups<F> * block_bytes<F>;
-        const std::byte* row[P.rows];
+        placed_block row[P.rows];
         CATENA_UNROLL
         for (int r = 0; r < P.rows; ++r)
             row[r] = row_of_piece<F, P.rows, Room>(x, piece, r) + block;
         const std::byte* q8_1 = u.x + x.lane() * q8_1_bytes;
-        CATENA_NO_UNROLL
-        for (int at = x.lane() * group_values; at < piece.values; at += step) {
-            add_step(x, row, q8_1, u);
-            CATENA_UNROLL
-            for (int r = 0; r < P.rows; ++r) row[r] += step / block_elements<F> * block_bytes<F>;
-            q8_1 += warp_size * q8_1_bytes;
+        int at = x.lane() * group_values;
+        if constexpr (P.piece == step) {
+            if (at < piece.values) add_step(x, row, q8_1, u);
+        } else {
+            CATENA_NO_UNROLL
+            for (; at < piece.values; at += step) {
+                add_step(x, row, q8_1, u);
+                CATENA_UNROLL
+                for (int r = 0; r < P.rows; ++r) row[r].at += step_bytes;
+                q8_1 += warp_size * q8_1_bytes;
+            }
         }
     }
 
@@ -123,7 +133,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
 
     /// One group of every row, taken apart once, with every column.
     template <class X>
-    CATENA_FN void add_step(X& x, const std::byte* const (&row)[P.rows], const std::byte* q8_1,
+    CATENA_FN void add_step(X& x, const placed_block (&row)[P.rows], const std::byte* q8_1,
                             const matvec_columns& u) {
         const int group = x.lane() % block_groups<F>;
         std::conditional_t<in_place, unsigned, int> w[P.rows][sums ? 2 : 1][group_words];
@@ -171,7 +181,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             for (int r = 0; r < P.rows; ++r) {
                 int dot[parts];
                 CATENA_UNROLL
-                for (int p = 0; p < parts; ++p) dot[p] = -excess * total[p];
+                for (int p = 0; p < parts; ++p) dot[p] = zero - excess * total[p];
                 CATENA_UNROLL
                 for (int i = 0; i < group_words; ++i) {
                     int& t = dot[i / words_of_part];
@@ -179,7 +189,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                 }
                 real products[parts];
                 CATENA_UNROLL
-                for (int p = 0; p < parts; ++p) products[p] = from_int(dot[p]);
+                for (int p = 0; p < parts; ++p) products[p] = number(dot[p]);
                 real& sum = this->of(r, c);
                 sum = fma(d, weighed(scales[r], products, of_ones), sum);
             }

@@ -80,7 +80,7 @@ inline constexpr bool one_result = P.columns == 1;
 
 /// A group's scales with its mins negated: before lanes share them, so that each is negated once.
 template <format F, class X>
-CATENA_FN auto weights_of(X& x, const std::byte* block, int group) {
+CATENA_FN auto weights_of(X& x, placed_block block, int group) {
     auto w = unpack<F>::scales_of(x, block, group);
     if constexpr (unpack<F>::mins)
         for (real& min : w.min) min = -min;

@@ -19,15 +19,27 @@ namespace CATENA_NAMESPACE::kernel {
 inline constexpr int group_values = 32;
 inline constexpr int group_words = 8;
 
+/// A block of a weight row in shared memory, and how many bytes it lies behind a multiple of 4,
+/// which a loop that goes on by multiples of 4 computes once.
+struct placed_block {
+    const std::byte* at;
+    unsigned past;
+
+    placed_block() = default;
+    CATENA_FN placed_block(const std::byte* p)
+        : at(p), past(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p)) & 3u) {}
+    CATENA_FN operator const std::byte*() const { return at; }
+};
+
 /// Minimal complete definition of a weight format F:
 ///
 ///     static constexpr int scales;  // 1 for the group, or 2: one for each half of 16 values
 ///     static constexpr bool mins;   // a value is scale * q - min; else scale * q
 ///     // Words first .. first + N - 1 of the block's group: N = 8 and first = 0, or N = 1.
 ///     template <int N, class X>
-///     static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]);
+///     static void words(X& x, placed_block block, int group, int first, int (&q)[N]);
 ///     template <class X>
-///     static group_scales<scales, mins> scales_of(X& x, const std::byte* block, int group);
+///     static group_scales<scales, mins> scales_of(X& x, placed_block block, int group);
 ///
 /// `block` lies in shared memory, aligned as `block_alignment` says; any aligned 4-byte word that
 /// holds a byte of it may be loaded. The zero point of a value is already subtracted from q. If q
@@ -40,13 +52,13 @@ inline constexpr int group_words = 8;
 ///
 ///     static constexpr int excess;
 ///     template <int N, class X>
-///     static void raw_words(X& x, const std::byte* block, int group, int first, int (&q)[N]);
+///     static void raw_words(X& x, placed_block block, int group, int first, int (&q)[N]);
 ///
 /// Optional words of eight values, for a format in which eight cost as much as four: two words of a
 /// group at a time, i = 0 .. 3, and their numbers. With two scales, eights 0 and 1 have the first.
 ///
 ///     template <class X>
-///     static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]);
+///     static void eight(X& x, placed_block block, int group, int i, int (&q)[2]);
 ///     static constexpr int word_of_eight(int i, int word);
 ///     static constexpr byte_order order = ..;  // optional: the order of bytes in the two words
 ///
@@ -56,7 +68,7 @@ inline constexpr int group_words = 8;
 ///
 ///     static constexpr int transposed_excess;
 ///     template <class X>
-///     static void transposed_words(X& x, const std::byte* block, int group,
+///     static void transposed_words(X& x, placed_block block, int group,
 ///                                  int (&q)[group_words]);
 ///
 /// Optional words as sums, for a format with a table that costs less as a sum of two: all words of
@@ -65,7 +77,7 @@ inline constexpr int group_words = 8;
 /// activation.
 ///
 ///     template <class X>
-///     static void summands(X& x, const std::byte* block, int group, int (&q)[2][group_words]);
+///     static void summands(X& x, placed_block block, int group, int (&q)[2][group_words]);
 ///     static constexpr int word_of_summands(int i, int word);
 ///
 /// Optional words in place, for a format whose groups share bytes, so that a group's bits need no
@@ -75,7 +87,7 @@ inline constexpr int group_words = 8;
 ///     static constexpr unsigned times_in_place(int group);  // a power of two, 128 at most
 ///     static constexpr float share_in_place(int group);
 ///     template <class X>
-///     static void words_in_place(X& x, const std::byte* block, int group,
+///     static void words_in_place(X& x, placed_block block, int group,
 ///                                unsigned (&q)[group_words]);
 ///
 /// Optional pairs, for a format in whose blocks two neighboring groups share 32 bytes, which begin
@@ -94,12 +106,12 @@ inline constexpr int group_words = 8;
 ///     static constexpr bool integer_scales = true;
 ///     // Words 2i and 2i + 1 times `scale`, the scale of their half.
 ///     template <class X>
-///     static void scaled_pair(X& x, const std::byte* block, int group, int i, integer_scale scale,
+///     static void scaled_pair(X& x, placed_block block, int group, int i, integer_scale scale,
 ///                             int (&q)[2]);
 ///     template <class X>
-///     static integer_scale integers_of(X& x, const std::byte* block, int group, int half);
+///     static integer_scale integers_of(X& x, placed_block block, int group, int half);
 ///     template <class X>
-///     static group_scales<1, mins> factors_of(X& x, const std::byte* block);
+///     static group_scales<1, mins> factors_of(X& x, placed_block block);
 template <format F>
 struct unpack {
     static_assert(F != F,
@@ -165,7 +177,7 @@ inline constexpr bool has_in_place = requires {
 
 /// Words as `unpack<F>::words` gives them, each byte too large by excess_of<F>.
 template <format F, int N, class X>
-CATENA_FN void raw_words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+CATENA_FN void raw_words(X& x, placed_block block, int group, int first, int (&q)[N]) {
     if constexpr (excess_of<F> != 0)
         unpack<F>::raw_words(x, block, group, first, q);
     else
@@ -220,7 +232,7 @@ CATENA_FN void from_order(X& x, T& first, T& second) {
 /// Words first .. first + N - 1 of a format that has eights, or with the bytes of eights as they
 /// are.
 template <format F, bool InSequence = true, int N, class X>
-CATENA_FN void words_of_eights(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+CATENA_FN void words_of_eights(X& x, placed_block block, int group, int first, int (&q)[N]) {
     static_assert(N == 1 || N == group_words, "one word of a group, or all");
     CATENA_UNROLL
     for (int i = 0; i < 4; ++i) {
@@ -270,7 +282,7 @@ CATENA_FN real load_half(X& x, const std::byte* p) {
 template <int At, int TooLarge = 1>
 struct with_half_scale : with_scales<1, false> {
     template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
+    CATENA_FN static group_scales<1, false> scales_of(X& x, placed_block block, int) {
         const real d = load_half(x, block + At);
         if constexpr (TooLarge == 1)
             return {{d}};
@@ -304,15 +316,17 @@ CATENA_FN real exact_sum(int accumulator) {
 }
 static_assert(32 * 128 * 128 < 1 << 22, "a group's sum is exact");
 
-/// N words of a block, from byte `at` on. With a `shift` every bit moves down by so many places, up
-/// if it is negative (the byte before is then read too): right for bits that stay in their byte.
-/// Blocks that are not aligned to words are read as aligned words and shifted, so that the shift
-/// comes free, or one or two words in their parts; whole chunks are vectors. The last word read is
-/// the one that holds the last byte, or the next one if bytes of the block are `Followed` by
-/// others.
-template <format F, bool Followed = false, int N, class X>
-CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)[N],
-                          int shift = 0) {
+/// Bytes of a block that lie next to the words which are read, where some do for sure: then the
+/// aligned word that holds them may be read, too.
+enum class neighbor { none, before, behind };
+
+/// N words of a block, from byte `at` on. With a `shift`, for which no neighbor stands before,
+/// every bit moves down by so many places, up if it is negative (the byte before is then read too):
+/// right for bits that stay in their byte. Blocks that are not aligned to words are read as aligned
+/// words and shifted, so that the shift comes free, or one or two words in their parts; whole
+/// chunks are vectors.
+template <format F, neighbor Beside = neighbor::none, int N, class X>
+CATENA_FN void load_words(X& x, placed_block block, int at, unsigned (&word)[N], int shift = 0) {
     if constexpr (block_alignment<F> >= 4) {
         CATENA_UNROLL
         for (int i = 0; i < N; i += 4) {
@@ -338,12 +352,21 @@ CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)
                 whole |= unsigned{load_as<part>(x, block + at + 4 * i + p)} << 8 * p;
             word[i] = x.funnel(whole, whole, static_cast<unsigned>(shift));
         }
+    } else if constexpr (Beside == neighbor::before) {
+        const unsigned missing = (0u - block.past - static_cast<unsigned>(at)) & 3u;
+        const std::byte* aligned = block + (at + static_cast<int>(missing));
+        unsigned low = load_as<unsigned>(x, aligned - 4);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) {
+            const unsigned high = load_as<unsigned>(x, aligned + 4 * i);
+            word[i] = x.funnel_up(low, high, 8 * missing);
+            low = high;
+        }
     } else {
         const int first = at + (shift >> 3);  // of the bytes that hold the bits
-        const unsigned address = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(block));
-        const unsigned past = (address + static_cast<unsigned>(first)) & 3u;
-        const std::byte* aligned = block + first - past;
-        const int end = !Followed && past == 0 && shift >= 0 ? 4 * N - 4 : 4 * N;
+        const unsigned past = (block.past + static_cast<unsigned>(first)) & 3u;
+        const std::byte* aligned = block + (first - static_cast<int>(past));
+        const int end = Beside == neighbor::none && past == 0 && shift >= 0 ? 4 * N - 4 : 4 * N;
         // Bits that move up from a block's beginning want nothing of the word before it.
         const int begin = at == 0 && shift < 0 && past == 3 ? 4 : 0;
         unsigned low = load_as<unsigned>(x, aligned + begin);
@@ -360,14 +383,13 @@ CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)
 /// `at` on, values 0 .. 15 in the low ones and 16 .. 31 in the high ones. A value's nibble is the
 /// low half of its byte; the other half is anything.
 template <format F, int N, class X>
-CATENA_FN void load_nibbles(X& x, const std::byte* block, int at, int first,
-                            unsigned (&nibble)[N]) {
+CATENA_FN void load_nibbles(X& x, placed_block block, int at, int first, unsigned (&nibble)[N]) {
     static_assert(N == 1 || N == group_words, "one word of a group, or all");
     if constexpr (N == 1) {
         load_words<F>(x, block, at + first % 4 * 4, nibble, first / 4 * 4);
     } else {
         unsigned word[4];
-        load_words<F>(x, block, at, word);
+        load_words<F, neighbor::before>(x, block, at, word);
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i) nibble[i] = word[i], nibble[4 + i] = word[i] >> 4;
     }

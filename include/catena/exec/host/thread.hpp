@@ -173,6 +173,9 @@ class host {
     unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
         return static_cast<unsigned>((std::uint64_t{hi} << 32 | lo) >> (bits & 31));
     }
+    unsigned funnel_up(unsigned lo, unsigned hi, unsigned bits) const {
+        return static_cast<unsigned>((std::uint64_t{hi} << 32 | lo) << (bits & 31) >> 32);
+    }
     unsigned permute(unsigned low, unsigned high, unsigned pick) const {
         const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
         unsigned r = 0;

@@ -16,7 +16,7 @@ CATENA_FN chosen_levels moved_point(unsigned point, bool down) {
 template <>
 struct unpack<format::iq1_s> : unpack_eights<format::iq1_s>, with_scales<1, false> {
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
         const unsigned low = load_as<std::uint8_t>(x, block + 2 + 4 * group + i);
         const unsigned point = low | (high << 8 >> 3 * i & 0x700u);
@@ -24,7 +24,7 @@ struct unpack<format::iq1_s> : unpack_eights<format::iq1_s>, with_scales<1, fals
     }
 
     template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<1, false> scales_of(X& x, placed_block block, int group) {
         const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
         return {{load_half(x, block) * odd_number<3, 14>(high, 12)}};
     }
@@ -33,7 +33,7 @@ struct unpack<format::iq1_s> : unpack_eights<format::iq1_s>, with_scales<1, fals
 template <>
 struct unpack<format::iq1_m> : unpack_eights<format::iq1_m>, with_scales<2, false> {
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 32 + 2 * group);
         const unsigned low = load_as<std::uint8_t>(x, block + 4 * group + i);
         const unsigned point = low | (high << 8 >> 4 * i & 0x700u);
@@ -42,7 +42,7 @@ struct unpack<format::iq1_m> : unpack_eights<format::iq1_m>, with_scales<2, fals
 
     /// d lies in the top nibbles of the four words of scales.
     template <class X>
-    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<2, false> scales_of(X& x, placed_block block, int group) {
         unsigned word[2];
         load_words<format::iq1_m>(x, block, 48, word);
         const unsigned low = (word[0] >> 12 & 0xfu) | (word[0] >> 24 & 0xf0u);

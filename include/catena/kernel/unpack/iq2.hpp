@@ -27,7 +27,7 @@ struct iq2_eights {
 
 /// d / 8, and 2s + 1 for each of two nibbles.
 template <class X>
-CATENA_FN group_scales<2, false> scales_of_iq2(X& x, const std::byte* block, unsigned nibbles) {
+CATENA_FN group_scales<2, false> scales_of_iq2(X& x, placed_block block, unsigned nibbles) {
     const real d = load_half(x, block);
     return {{d * odd_number<3>(nibbles, 0), d * odd_number<3>(nibbles, 4)}};
 }
@@ -35,7 +35,7 @@ CATENA_FN group_scales<2, false> scales_of_iq2(X& x, const std::byte* block, uns
 template <>
 struct unpack<format::iq2_xxs> : unpack_eights<format::iq2_xxs>, iq2_eights, with_scales<1, false> {
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         const std::byte* points = block + 2 + 8 * group;
         unsigned signs[1];
         load_words<format::iq2_xxs>(x, points, 4, signs);
@@ -45,7 +45,7 @@ struct unpack<format::iq2_xxs> : unpack_eights<format::iq2_xxs>, iq2_eights, wit
     }
 
     template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<1, false> scales_of(X& x, placed_block block, int group) {
         const unsigned top = load_as<std::uint16_t>(x, block + 8 + 8 * group);
         return {{load_half(x, block) * odd_number<3>(top, 12)}};
     }
@@ -54,13 +54,13 @@ struct unpack<format::iq2_xxs> : unpack_eights<format::iq2_xxs>, iq2_eights, wit
 template <>
 struct unpack<format::iq2_xs> : unpack_eights<format::iq2_xs>, iq2_eights, with_scales<2, false> {
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         const unsigned both = load_as<std::uint16_t>(x, block + 2 + 8 * group + 2 * i);
         signed_point<format::iq2_xs>(x, both & 511u, both >> 9, ones_in(both >> 9), q);
     }
 
     template <class X>
-    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<2, false> scales_of(X& x, placed_block block, int group) {
         return scales_of_iq2(x, block, load_as<std::uint8_t>(x, block + 66 + group));
     }
 };
@@ -68,7 +68,7 @@ struct unpack<format::iq2_xs> : unpack_eights<format::iq2_xs>, iq2_eights, with_
 template <>
 struct unpack<format::iq2_s> : unpack_eights<format::iq2_s>, iq2_eights, with_scales<2, false> {
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         const unsigned pairs = load_as<std::uint8_t>(x, block + 66 + group);
         const std::byte* low = block + 2 + 4 * group + i;
         const unsigned point = load_as<std::uint8_t>(x, low) | (pairs << (8 - 2 * i) & 0x300u);
@@ -77,7 +77,7 @@ struct unpack<format::iq2_s> : unpack_eights<format::iq2_s>, iq2_eights, with_sc
     }
 
     template <class X>
-    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<2, false> scales_of(X& x, placed_block block, int group) {
         return scales_of_iq2(x, block, load_as<std::uint8_t>(x, block + 74 + group));
     }
 };

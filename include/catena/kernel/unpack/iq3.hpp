@@ -25,7 +25,7 @@ CATENA_FN int negate_each_odd(X& x, unsigned magnitudes, unsigned signs) {
 template <>
 struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs>, with_scales<1, false> {
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         unsigned signs[1];
         load_words<format::iq3_xxs>(x, block, 66 + 4 * group, signs);
         const unsigned seven = signs[0] >> 7 * i & 127u;
@@ -40,7 +40,7 @@ struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs>, with_scales<1, 
     }
 
     template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<1, false> scales_of(X& x, placed_block block, int group) {
         const unsigned top = load_as<std::uint16_t>(x, block + 68 + 4 * group);
         return {{load_half(x, block) * odd_number<2>(top, 12)}};
     }
@@ -49,7 +49,7 @@ struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs>, with_scales<1, 
 template <>
 struct unpack<format::iq3_s> : unpack_eights<format::iq3_s>, with_scales<1, false> {
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         const unsigned ninth = load_as<std::uint8_t>(x, block + 66 + group);
         const unsigned eight = load_as<std::uint8_t>(x, block + 74 + 4 * group + i);
         CATENA_UNROLL
@@ -62,7 +62,7 @@ struct unpack<format::iq3_s> : unpack_eights<format::iq3_s>, with_scales<1, fals
     }
 
     template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<1, false> scales_of(X& x, placed_block block, int group) {
         const unsigned pair = load_as<std::uint8_t>(x, block + 106 + group / 2);
         return {{load_half(x, block) * odd_number<0>(pair << (4 - group % 2 * 4), 4)}};
     }

@@ -20,7 +20,7 @@ template <>
 struct unpack<format::iq4_xs> : with_scales<1, false>,
                                 unpack_nibbles<format::iq4_xs, iq4_table, iq4_sums, 8, 16> {
     template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<1, false> scales_of(X& x, placed_block block, int group) {
         const unsigned head = load_as<unsigned>(x, block);
         const unsigned low = (load_as<unsigned>(x, block + 4) >> (4 * group)) & 15u;
         const unsigned high = (head >> (16 + 2 * group)) & 3u;

@@ -16,7 +16,7 @@ template <>
 struct unpack<format::mxfp4> : with_scales<1, false>,
                                unpack_nibbles<format::mxfp4, e2m1_table, e2m1_sums, 1, 0> {
     template <class X>
-    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
+    CATENA_FN static group_scales<1, false> scales_of(X& x, placed_block block, int) {
         const unsigned e = load_as<std::uint8_t>(x, block);
         return {{from_bits(e < 2 ? 0x200000u << e : (e - 1) << 23)}};
     }
@@ -31,7 +31,7 @@ struct unpack<format::nvfp4> : with_scales<2, false>, unpack_eights<format::nvfp
     static constexpr byte_order order = in_turn;
 
     template <class X>
-    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+    CATENA_FN static void eight(X& x, placed_block block, int group, int i, int (&q)[2]) {
         look_up_eight<e2m1_table>(x, load_as<unsigned>(x, block + 4 + 16 * group + 4 * i), q);
     }
 
@@ -39,8 +39,7 @@ struct unpack<format::nvfp4> : with_scales<2, false>, unpack_eights<format::nvfp
         return word_of_eight(i, word);
     }
     template <class X>
-    CATENA_FN static void summands(X& x, const std::byte* block, int group,
-                                   int (&q)[2][group_words]) {
+    CATENA_FN static void summands(X& x, placed_block block, int group, int (&q)[2][group_words]) {
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i) {
             int first[2], last[2];
@@ -55,7 +54,7 @@ struct unpack<format::nvfp4> : with_scales<2, false>, unpack_eights<format::nvfp
     }
 
     template <class X>
-    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<2, false> scales_of(X& x, placed_block block, int group) {
         const unsigned both = load_as<std::uint16_t>(x, block + 2 * group);
         return {{half_of(both & 0xffu), half_of(both >> 8)}};
     }

@@ -11,7 +11,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <>
 struct unpack<format::q1_0> : with_half_scale<0, 64> {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         unsigned bits[1];
         load_words<format::q1_0>(x, block, 2 + 4 * group, bits);
         CATENA_UNROLL
@@ -27,7 +27,7 @@ struct unpack<format::q1_0> : with_half_scale<0, 64> {
 template <>
 struct unpack<format::q2_0> : with_half_scale<0> {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         constexpr unsigned levels = 0x020100ffu;
         if constexpr (N == 1) {
             const auto byte = load_as<std::uint8_t>(x, block + 2 + 8 * group + first);
@@ -47,7 +47,7 @@ struct unpack<format::q2_0> : with_half_scale<0> {
     static constexpr int transposed_excess = 1;
 
     template <class X>
-    CATENA_FN static void transposed_words(X& x, const std::byte* block, int group,
+    CATENA_FN static void transposed_words(X& x, placed_block block, int group,
                                            int (&q)[group_words]) {
         unsigned pairs[2];
         load_words<format::q2_0>(x, block, 2 + 8 * group, pairs);

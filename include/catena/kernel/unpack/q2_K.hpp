@@ -10,7 +10,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <>
 struct unpack<format::q2_K> : with_scales<2, true> {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         unsigned word[N];
         load_words<format::q2_K>(x, block, 16 + group / 4 * 32 + 4 * first, word);
         CATENA_UNROLL
@@ -19,7 +19,7 @@ struct unpack<format::q2_K> : with_scales<2, true> {
     }
 
     template <class X>
-    CATENA_FN static group_scales<2, true> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<2, true> scales_of(X& x, placed_block block, int group) {
         const unsigned both = load_as<std::uint16_t>(x, block + 2 * group);
         const unsigned super = load_as<unsigned>(x, block + 80);
         const real d = from_half(static_cast<std::uint16_t>(super & 0xffffu));
@@ -33,20 +33,20 @@ struct unpack<format::q2_K> : with_scales<2, true> {
     static constexpr bool integer_scales = true;  // 3 * 15
 
     template <class X>
-    CATENA_FN static void scaled_pair(X& x, const std::byte* block, int group, int i,
-                                      integer_scale s, int (&q)[2]) {
+    CATENA_FN static void scaled_pair(X& x, placed_block block, int group, int i, integer_scale s,
+                                      int (&q)[2]) {
         words(x, block, group, 2 * i, q);
         q[0] *= s.scale, q[1] *= s.scale;
     }
 
     template <class X>
-    CATENA_FN static integer_scale integers_of(X& x, const std::byte* block, int group, int half) {
+    CATENA_FN static integer_scale integers_of(X& x, placed_block block, int group, int half) {
         const int both = load_as<std::uint8_t>(x, block + 2 * group + half);
         return {both & 15, (both >> 4) * 0x01010101};
     }
 
     template <class X>
-    CATENA_FN static group_scales<1, true> factors_of(X& x, const std::byte* block) {
+    CATENA_FN static group_scales<1, true> factors_of(X& x, placed_block block) {
         const unsigned both = load_as<unsigned>(x, block + 80);
         return {{from_half(static_cast<std::uint16_t>(both & 0xffffu))},
                 {from_half(static_cast<std::uint16_t>(both >> 16))}};

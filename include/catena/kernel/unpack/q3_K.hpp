@@ -12,7 +12,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <>
 struct unpack<format::q3_K> : with_scales<2, false> {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         unsigned low[N], high[N];
         load_words<format::q3_K>(x, block, 32 + group / 4 * 32 + 4 * first, low, group % 4 * 2 - 5);
         load_words<format::q3_K>(x, block, 4 * first, high, group - 7);
@@ -26,7 +26,7 @@ struct unpack<format::q3_K> : with_scales<2, false> {
     /// A group's two scales lie in neighboring bytes: their low nibbles in bytes 0 .. 7, their
     /// high pairs in bytes 8 .. 11.
     template <class X>
-    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<2, false> scales_of(X& x, placed_block block, int group) {
         const unsigned nibbles = load_as<std::uint16_t>(x, block + 96 + group % 4 * 2);
         const unsigned pairs = load_as<std::uint16_t>(x, block + 104 + group % 2 * 2);
         const unsigned both = ((nibbles >> (group / 4 * 4)) & 0x0f0fu) |
@@ -40,8 +40,8 @@ struct unpack<format::q3_K> : with_scales<2, false> {
     /// A word is a number whose digits to the base of 256 are q * scale + 128: none is negative,
     /// and so four bytes are multiplied at once. Without its third bit q is 4 less.
     template <class X>
-    CATENA_FN static void scaled_pair(X& x, const std::byte* block, int group, int i,
-                                      integer_scale s, int (&q)[2]) {
+    CATENA_FN static void scaled_pair(X& x, placed_block block, int group, int i, integer_scale s,
+                                      int (&q)[2]) {
         constexpr int ones = 0x01010101;
         unsigned low[2], high[2];
         load_words<format::q3_K>(x, block, 32 + group / 4 * 32 + 8 * i, low, group % 4 * 2);
@@ -56,7 +56,7 @@ struct unpack<format::q3_K> : with_scales<2, false> {
     }
 
     template <class X>
-    CATENA_FN static integer_scale integers_of(X& x, const std::byte* block, int group, int half) {
+    CATENA_FN static integer_scale integers_of(X& x, placed_block block, int group, int half) {
         const int at = 2 * group + half;
         const int nibble = load_as<std::uint8_t>(x, block + 96 + at % 8) >> (at / 8 * 4) & 15;
         const int pair = load_as<std::uint8_t>(x, block + 104 + at % 4) >> (at / 4 * 2) & 3;
@@ -65,7 +65,7 @@ struct unpack<format::q3_K> : with_scales<2, false> {
     }
 
     template <class X>
-    CATENA_FN static group_scales<1, false> factors_of(X& x, const std::byte* block) {
+    CATENA_FN static group_scales<1, false> factors_of(X& x, placed_block block) {
         return {{-load_half(x, block + 108)}};
     }
 };

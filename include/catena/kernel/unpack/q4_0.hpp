@@ -10,7 +10,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <>
 struct unpack<format::q4_0> : with_half_scale<0, 16> {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
         load_nibbles<format::q4_0>(x, block, 2, first, nibble);
         CATENA_UNROLL

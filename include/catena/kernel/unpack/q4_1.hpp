@@ -9,7 +9,7 @@ namespace CATENA_NAMESPACE::kernel {
 /// Blocks that begin with d and m: a scale, and a min of -m.
 struct with_d_m : with_scales<1, true> {
     template <class X>
-    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int) {
+    CATENA_FN static group_scales<1, true> scales_of(X& x, placed_block block, int) {
         const unsigned both = load_as<unsigned>(x, block);
         return {{from_half(static_cast<std::uint16_t>(both & 0xffffu))},
                 {-from_half(static_cast<std::uint16_t>(both >> 16))}};
@@ -19,7 +19,7 @@ struct with_d_m : with_scales<1, true> {
 template <>
 struct unpack<format::q4_1> : with_d_m {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
         load_nibbles<format::q4_1>(x, block, 4, first, nibble);
         CATENA_UNROLL

@@ -12,7 +12,7 @@ namespace CATENA_NAMESPACE::kernel {
 /// 2 bits and the nibbles of bytes 12 .. 15 make scales and mins 4 .. 7.
 struct with_k4_scales : with_scales<1, true> {
     template <class X>
-    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<1, true> scales_of(X& x, placed_block block, int group) {
         const word4 head = x.load16(block);
         const auto at = static_cast<unsigned>(group) & 3u;
         // Byte 0 of a pair is the scale's, byte 1 the min's.
@@ -30,7 +30,7 @@ struct with_k4_scales : with_scales<1, true> {
 template <>
 struct unpack<format::q4_K> : with_k4_scales {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         unsigned word[N];
         load_words<format::q4_K>(x, block, 16 + group / 2 * 32 + 4 * first, word);
         CATENA_UNROLL
@@ -49,7 +49,7 @@ struct unpack<format::q4_K> : with_k4_scales {
         return group % 2 == 0 ? 1 : 1.0f / 16;
     }
     template <class X>
-    CATENA_FN static void words_in_place(X& x, const std::byte* block, int group,
+    CATENA_FN static void words_in_place(X& x, placed_block block, int group,
                                          unsigned (&q)[group_words]) {
         const unsigned mask = group % 2 == 0 ? 0x0f0f0f0fu : 0xf0f0f0f0u;
         load_words<format::q4_K>(x, block, 16 + group / 2 * 32, q);

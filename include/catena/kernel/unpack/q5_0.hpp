@@ -11,7 +11,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <>
 struct unpack<format::q5_0> : with_half_scale<0, 8> {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int, int first, int (&q)[N]) {
         unsigned nibble[N], fifth[1];
         load_words<format::q5_0>(x, block, 2, fifth);
         load_nibbles<format::q5_0>(x, block, 6, first, nibble);
@@ -27,7 +27,7 @@ struct unpack<format::q5_0> : with_half_scale<0, 8> {
 template <>
 struct unpack<format::q5_1> : with_d_m {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
         const unsigned fifth = load_as<unsigned>(x, block + 4);
         load_nibbles<format::q5_1>(x, block, 8, first, nibble);

@@ -10,7 +10,7 @@ namespace CATENA_NAMESPACE::kernel {
 template <>
 struct unpack<format::q5_K> : with_k4_scales {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         unsigned low[N], high[N];
         load_words<format::q5_K>(x, block, 48 + group / 2 * 32 + 4 * first, low);
         load_words<format::q5_K>(x, block, 16 + 4 * first, high);

@@ -12,13 +12,14 @@ namespace CATENA_NAMESPACE::kernel {
 template <>
 struct unpack<format::q6_K> : with_scales<2, false> {
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         // Not divided by 4 first: in code of several groups that is another address for each.
         const int half = group & 4, part = group % 4;
         unsigned low[N], high[N];  // at the places of 4 * value
-        load_words<format::q6_K, true>(x, block, half * 16 + part % 2 * 32 + 4 * first, low,
-                                       part / 2 * 4 - 2);
-        load_words<format::q6_K, true>(x, block, 128 + half * 8 + 4 * first, high, part * 2 - 6);
+        load_words<format::q6_K, neighbor::behind>(x, block, half * 16 + part % 2 * 32 + 4 * first,
+                                                   low, part / 2 * 4 - 2);
+        load_words<format::q6_K, neighbor::behind>(x, block, 128 + half * 8 + 4 * first, high,
+                                                   part * 2 - 6);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             // One instruction: (high & 0xc0..) ^ 0x80...
@@ -28,7 +29,7 @@ struct unpack<format::q6_K> : with_scales<2, false> {
     }
 
     template <class X>
-    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+    CATENA_FN static group_scales<2, false> scales_of(X& x, placed_block block, int group) {
         const unsigned both = load_as<std::uint16_t>(x, block + 192 + 2 * group);
         const real d = load_half(x, block + 208) * real{1.0f / 4};
         return {{d * from_int(static_cast<std::int8_t>(both & 0xffu)),

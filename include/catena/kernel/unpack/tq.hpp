@@ -14,7 +14,7 @@ struct unpack_digits {
     static constexpr int excess = 1;
 
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         unpack<F>::raw_words(x, block, group, first, q);
         minus_one_each(q);
     }
@@ -23,8 +23,7 @@ struct unpack_digits {
 template <>
 struct unpack<format::tq1_0> : with_half_scale<52>, unpack_digits<format::tq1_0> {
     template <int N, class X>
-    CATENA_FN static void raw_words(X& x, const std::byte* block, int group, int first,
-                                    int (&q)[N]) {
+    CATENA_FN static void raw_words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         static_assert(N == 1 || N == group_words, "one word of a group, or all");
         CATENA_UNROLL
         for (int i = 0; i < N; i += 4) {
@@ -87,8 +86,7 @@ struct unpack<format::tq1_0> : with_half_scale<52>, unpack_digits<format::tq1_0>
 template <>
 struct unpack<format::tq2_0> : with_half_scale<64>, unpack_digits<format::tq2_0> {
     template <int N, class X>
-    CATENA_FN static void raw_words(X& x, const std::byte* block, int group, int first,
-                                    int (&q)[N]) {
+    CATENA_FN static void raw_words(X& x, placed_block block, int group, int first, int (&q)[N]) {
         unsigned word[N];
         load_words<format::tq2_0>(x, block, group / 4 * 32 + 4 * first, word, group % 4 * 2);
         CATENA_UNROLL
