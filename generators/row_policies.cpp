@@ -66,11 +66,11 @@ constexpr row_policy scanning_policies[] = {
     {.threads = 256, .values = 8, .rows = 8},                  // 256 numbers, 8 sequences
 };
 
-/// Attention: a warp has a query, a key or a value; with eight queries of a head of keys and one
-/// token there are ten.
+/// Attention: a warp has a query, a key or a value. Sixteen warps with 128 registers fill an SM, and
+/// heads of up to 128 elements have 128 keys on their way at once.
 constexpr row_policy attending_policies[] = {
-    {.threads = 320, .values = 4, .rows = 10, .vector = true},  // k <= 128
-    {.threads = 320, .values = 8, .rows = 10, .vector = true},  // k <= 256
+    {.threads = 512, .values = 4, .rows = 16, .vector = true},  // k <= 128
+    {.threads = 512, .values = 8, .rows = 16, .vector = true},  // k <= 256
 };
 
 /// Routing, a block for each token.

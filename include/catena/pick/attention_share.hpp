@@ -11,7 +11,7 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Positions that a block keeps to itself: three rounds of its warps; assumed.
+/// Positions that a block keeps to itself, two for each half of its warps; assumed.
 inline constexpr int fewest_positions = 64;
 
 /// How the attention of a head of keys is shared out, and what a block gets.
