@@ -238,6 +238,14 @@ matvec_policy streamed(const arch_choice& choice, matvec_policy shape) {
     return shape;
 }
 
+/// An activation that is permuted for the weights, as for mxfp4 (kernel/dot.hpp), is permuted once
+/// for all rows of a warp: more of them, and shorter pieces, in the same memory.
+matvec_policy for_permuted(const product_computation& computes, matvec_policy shape) {
+    if (computes.weights == format_set::of(format::mxfp4) && shape.piece == 4096)
+        shape.piece /= 2, shape.rows *= 2;
+    return shape;
+}
+
 /// For more columns than one.
 matvec_policy fragments_of(const arch& target, const arch_choice& choice,
                            const product_computation& computes) {
@@ -295,10 +303,14 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
     if (routes(computes.stages)) {
         // Eight rows share what a short row's result takes. Columns must not wait for a late ring.
         matvec_policy p = streamed(choice, two_rows);
-        if (computes.weights == format_set::of(format::mxfp4))
-            p = with_longer_pieces(target, computes, p, usual_column);
-        else
+        if (computes.weights == format_set::of(format::mxfp4)) {
+            p = for_permuted(computes, with_longer_pieces(target, computes, p, usual_column));
+            matvec_policy eight = p;
+            eight.rows = 8, --eight.min_blocks;
+            if (p.rows == 4 && fits_sm(target, computes, eight, usual_column)) p = eight;
+        } else {
             p.rows = 8, p.stages = 2, p.activation = activation_source::global;
+        }
         p.routes = true;
         return {p};
     }
@@ -336,7 +348,7 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
     const auto longer = [&](const matvec_policy& shape) {
         return with_longer_pieces(target, computes, streamed(choice, shape), usual_column);
     };
-    matvec_policy pairs = longer(two_rows);
+    matvec_policy pairs = for_permuted(computes, longer(two_rows));
     for (const format f : common) {
         if (computes.weights != format_set::of(f)) continue;
         all.push_back(longer(one_row));
