@@ -135,6 +135,21 @@ TEST_CASE("columns of floats are normed together, in turns of the block", "[norm
     CHECK(us(floats, 512, 4) == us(floats, 512));
 }
 
+TEST_CASE("a block that norms columns of floats has as many rows, up to a turn of its warps",
+          "[norms]") {
+    matvec_policy floats = deferred;
+    floats.product = inner_product::fma;
+    floats.threads = 128, floats.rows = 1, floats.columns = 8;
+    const auto band = [&](std::int64_t columns) {
+        const product_problem p = matvec_problem(512, {{.type = format::f32, .rows = 4}}, columns);
+        return band_rows(normed(floats), with_norm(p), toy_arch, 1);
+    };
+    REQUIRE(toy_arch.sms == 4);
+    CHECK(band(1) == 1);
+    CHECK(band(3) == 3);
+    CHECK(band(8) == 4);
+}
+
 TEST_CASE("a launch that makes its norm has rows for every SM, and no block more than SMs",
           "[norms]") {
     const auto band = [](std::initializer_list<problem_member> members) {

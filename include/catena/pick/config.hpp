@@ -53,8 +53,9 @@ constexpr std::int64_t results_that_meet(const row& r, const product_problem& p,
 
 /// A band is whole turns of a block's warps. But an SM has one block where that adds up slots or
 /// makes its columns: there the last turn may be short, so that no SM is idle, and the only turn,
-/// too, unless columns are made without a norm of all of x. Results that are quantized come in
-/// whole blocks. These and those that are added up fit where they meet.
+/// too, unless columns are made without a norm of all of x. A block that norms columns of floats
+/// has as many weight rows, which are as long: all blocks read these columns at once. Results that
+/// are quantized come in whole blocks. These and those that are added up fit where they meet.
 constexpr band_limits band_limits_of(const row& r, const product_problem& p, const arch& a) {
     const matvec_policy& n = r.policy.matvec();
     band_limits out;
@@ -62,6 +63,8 @@ constexpr band_limits band_limits_of(const row& r, const product_problem& p, con
     const bool alone = combined(p) || makes_columns_first(n, p);
     if (turn > 0) out.unit = alone ? n.rows : turn;
     if (turn > 0) out.least = combined(p) || makes_norm(p) ? out.unit : turn;
+    if (makes_columns_first(n, p) && n.product == inner_product::fma)
+        out.least = p.columns < turn ? p.columns : turn;
     if (n.turns) out.most = most_groups(n) * turn;
     if (!results_meet(p)) return out;
     const std::int64_t results = results_that_meet(r, p, a);
