@@ -15,7 +15,7 @@ namespace {
 /// Values of K that a warp multiplies in a pass, of each of its rows: a step of the inner product,
 /// and a group of it where groups are a loop.
 int values_of_pass(const matvec_policy& p) {
-    if (p.product != inner_product::mma) return warp_values;
+    if (p.product != inner_product::mma) return warp_values / rows_abreast(p);
     return p.activation == activation_source::global ? 32 : 4 * 32;
 }
 

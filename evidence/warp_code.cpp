@@ -38,22 +38,23 @@ purpose purpose_of(const row& r) {
     double bytes = 0;
     for (const format w : r.computes.product().weights)
         bytes = std::max<double>(bytes, static_cast<double>(row_bytes(w, p.piece)));
-    return {.multiplies = mma   ? sass_kind::mma
-                          : fma ? sass_kind::fma
-                                : sass_kind::dp4a,
-            .fills = p.copy == copy_method::bulk    ? sass_kind::bulk_copy
-                     : p.copy == copy_method::async ? sass_kind::async_copy
-                                                    : sass_kind::load16,
-            .shared_columns = !small,
-            // A lane has 8 words or floats of each row and column.
-            .multiplications = mma ? 1 : 8 * p.rows * p.columns * steps_in_flight(p),
-            .product_turns = static_cast<double>(p.piece) / (fma ? steps_in_flight(p) * step_floats
-                                                             : !mma  ? warp_values
-                                                             : small ? kernel::group_values
-                                                                     : 4 * kernel::group_values),
-            .groups_abreast = 4,
-            .rows = static_cast<double>(p.rows / warp_slices(p)),
-            .chunks = bytes / kernel::chunk_bytes};
+    return {
+        .multiplies = mma   ? sass_kind::mma
+                      : fma ? sass_kind::fma
+                            : sass_kind::dp4a,
+        .fills = p.copy == copy_method::bulk    ? sass_kind::bulk_copy
+                 : p.copy == copy_method::async ? sass_kind::async_copy
+                                                : sass_kind::load16,
+        .shared_columns = !small,
+        // A lane has 8 words or floats of each row and column.
+        .multiplications = mma ? 1 : 8 * p.rows / rows_abreast(p) * p.columns * steps_in_flight(p),
+        .product_turns = static_cast<double>(p.piece) / (fma     ? steps_in_flight(p) * step_floats
+                                                         : !mma  ? warp_values / rows_abreast(p)
+                                                         : small ? kernel::group_values
+                                                                 : 4 * kernel::group_values),
+        .groups_abreast = 4,
+        .rows = static_cast<double>(p.rows / warp_slices(p)),
+        .chunks = bytes / kernel::chunk_bytes};
 }
 
 /// A loop over the stages of a ring: it fills one, and multiplies another.

@@ -150,6 +150,12 @@ constexpr matvec_policy short_rows = {.threads = 128,
                                       .stages = 2,
                                       .copy = copy_method::bulk,
                                       .single_wave = true};
+/// Half of a warp has one row of 512 values, and half another.
+constexpr matvec_policy half_rows = [] {
+    matvec_policy p = short_rows;
+    p.rows = 16, p.piece = 512;
+    return p;
+}();
 constexpr format of_short_rows[] = {format::q4_K, format::q6_K};
 constexpr int usual_slots = 8;
 
@@ -199,13 +205,14 @@ bool fits_sm(const arch& target, const product_computation& computes, const matv
 
 /// Where two stages leave no room for all blocks, one for a single token, of whose rows a warp has
 /// one group, and two for sums of several tokens, with a block less if these fit.
-std::vector<policy> short_rows_of(const arch& target, const product_computation& computes) {
+std::vector<policy> short_rows_of(const arch& target, const product_computation& computes,
+                                  const matvec_policy& shape) {
     const auto fits = [&](const matvec_policy& p) {
         const auto block = shared_bytes(computes, p, p.piece, usual_slots, usual_results(computes));
         return p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm;
     };
-    if (fits(short_rows)) return {short_rows};
-    matvec_policy one = short_rows, fewer = short_rows;
+    if (fits(shape)) return {shape};
+    matvec_policy one = shape, fewer = shape;
     one.stages = 1, --fewer.min_blocks;
     return fits(fewer) ? std::vector<policy>{one, fewer} : std::vector<policy>{one};
 }
@@ -356,8 +363,10 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
     }
     all.push_back(pairs);
     for (const format f : of_short_rows)
-        if (computes.weights == format_set::of(f) && choice.copy == short_rows.copy)
-            for (const policy& p : short_rows_of(target, computes)) all.push_back(p);
+        if (computes.weights == format_set::of(f) && choice.copy == short_rows.copy) {
+            for (const policy& p : short_rows_of(target, computes, short_rows)) all.push_back(p);
+            all.push_back(short_rows_of(target, computes, half_rows).back());
+        }
     all.push_back(fragments_of(target, choice, computes));
     all.push_back(plain_matvec);
     return all;

@@ -26,6 +26,8 @@ constexpr matvec_policy shared_bands = {.threads = 96,
                                         .cluster = 8,
                                         .copy = copy_method::bulk,
                                         .activation = activation_source::shared};
+constexpr matvec_policy half_warps = {
+    .threads = 64, .rows = 4, .columns = 1, .piece = 512, .stages = 2, .copy = copy_method::bulk};
 constexpr matvec_policy deep = {.threads = 64,
                                 .rows = 1,
                                 .columns = 2,
@@ -40,7 +42,8 @@ TEST_CASE("Policies at the edges of what a matvec takes stand every case with th
     every_format([]<format... F> {
         constexpr product_computation c = products<F...>;
         const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>(),
-                                            made<c, shared_bands>(), made<c, deep>()};
+                                            made<c, shared_bands>(), made<c, half_warps>(),
+                                            made<c, deep>()};
         same_bits(rows);
         for (const instance& on : rows) {
             INFO(row_name(on.computes, on.policy, "test"));

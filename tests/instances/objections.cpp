@@ -105,6 +105,13 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(said("sm_90", [](matvec_policy& p) { p.threads = 1024, p.min_blocks = 2; }) == "");
     CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 1000; }) ==
           "a piece of 1000 values is no multiple of 256");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 768; }) ==
+          "a piece of 768 values is no multiple of 1024");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 512; }) == "");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 512, p.rows = 6; }) ==
+          "half a warp has 1, 2, 4 or 8 rows of one column, not half of 6 of 1");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 512, p.columns = 2; }) ==
+          "half a warp has 1, 2, 4 or 8 rows of one column, not half of 2 of 2");
     CHECK(said("sm_90", [](matvec_policy& p) { p.stages = 0; }) ==
           "rows, columns and stages must be positive");
     CHECK(said("sm_90", [](matvec_policy& p) { p.stages = 9; }) ==

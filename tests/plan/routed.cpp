@@ -27,8 +27,8 @@ struct routed_layer : router_case {
         : router_case(s), type(f) {
         g.nodes.pop_back();  // who reads experts and weights before matrices do
         const auto of_router = static_cast<std::ptrdiff_t>(g.nodes.size());
-        x = g.reshape(g.scaled_norm(g.other({g.input(format::f32, {512, is.tokens})})),
-                      {512, 1, is.tokens});
+        x = g.reshape(g.scaled_norm(g.other({g.input(format::f32, {1024, is.tokens})})),
+                      {1024, 1, is.tokens});
         std::rotate(g.nodes.begin(), g.nodes.begin() + of_router, g.nodes.end());
         gate = of_experts(merged ? 512 : 256, x), up = merged ? gate : of_experts(256, x);
         glu = merged ? g.glu_of_views(gate) : g.glu(gate, up);

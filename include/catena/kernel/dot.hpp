@@ -36,19 +36,32 @@ CATENA_FN constexpr int power_of_two(int n) {
     return power;
 }
 
-/// The sums that a lane of P.rows rows and P.columns columns keeps, when lanes share the rows.
+/// The sums that a lane of P.rows rows and P.columns columns keeps, when lanes share the rows: of
+/// all rows, or of the half that its half of the warp has.
 template <matvec_policy P>
 struct lane_sums {
     static constexpr int count = power_of_two(P.rows * P.columns);
     static constexpr int lanes = warp_size / count;  ///< lanes that end up with one result
+    static constexpr int halves = rows_abreast(P), lanes_of_row = warp_size / halves;
+    static constexpr int rows = P.rows / halves, own = count / halves;  ///< the lane's
 
-    real sum[count];
+    /// In half of a warp the sums of every other piece are apart: they are those of the other half
+    /// where a row has all lanes, and are added as these would be.
+    real sum[halves][own];
 
     CATENA_FN void clear() {
         CATENA_UNROLL
-        for (int i = 0; i < count; ++i) sum[i] = real{0};
+        for (int i = 0; i < halves * own; ++i) sum[i / own][i % own] = real{0};
     }
-    CATENA_FN real& of(int row, int column) { return sum[column * P.rows + row]; }
+    CATENA_FN real& of(int row, int column) { return sum[0][column * rows + row]; }
+    /// Goes on with the other sums.
+    CATENA_FN void take_turns() {
+        CATENA_UNROLL
+        for (int i = 0; i < own; ++i) {
+            const real next = sum[halves - 1][i];
+            sum[halves - 1][i] = sum[0][i], sum[0][i] = next;
+        }
+    }
 
     template <class X>
     CATENA_FN static lane_place place(X& x, bool pairs) {
@@ -59,7 +72,11 @@ struct lane_sums {
     /// Adds the lanes and hands out the results.
     template <class X, class Finish>
     CATENA_FN void results(X& x, bool pairs, Finish finish) {
-        const real v = sum_of_lanes(x, sum);
+        if constexpr (halves == 2) {
+            CATENA_UNROLL
+            for (int i = 0; i < own; ++i) sum[0][i] = sum[0][i] + sum[1][i];
+        }
+        const real v = sum_of_lanes<lanes_of_row / 2>(x, sum[0]);
         real up = v;
         if constexpr (P.rows % 2 == 0)
             up = x.shuffle(v, (x.lane() + lanes * (P.rows / 2)) % warp_size);
@@ -71,6 +88,7 @@ struct lane_sums {
 template <matvec_policy P, format F>
 struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     using form = unpack<F>;
+    using lane_sums<P>::rows, lane_sums<P>::lanes_of_row;
     static constexpr int parts = form::scales, words_of_part = group_words / parts;
     static constexpr int excess = [] {
         if constexpr (has_transposed<F>)
@@ -81,7 +99,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     static constexpr bool in_place = has_in_place<F>;
     static_assert(!in_place || (excess == 0 && !has_order<F> && !has_transposed<F>),
                   "words in place have their order and no other correction");
-    static constexpr int step = warp_values, step_bytes = step / block_elements<F> * block_bytes<F>;
+    static constexpr int step = lanes_of_row * group_values,
+                         step_bytes = step / block_elements<F> * block_bytes<F>;
     static_assert(step_bytes % 4 == 0, "a block's place beside words is that of the first step");
     /// With more columns the second dp4a of each word costs more than the sums save.
     static constexpr bool sums = has_summands<F> && P.columns == 1;
@@ -92,13 +111,15 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
-        const int block = x.lane() / block_groups<F> * block_bytes<F>;
-        placed_block row[P.rows];
+        const int lane = x.lane() % lanes_of_row, first = x.lane() / lanes_of_row * rows;
+        const int block = lane / block_groups<F> * block_bytes<F>;
+        placed_block row[rows];
         CATENA_UNROLL
-        for (int r = 0; r < P.rows; ++r)
-            row[r] = row_of_piece<F, P.rows, Room>(x, piece, r) + block;
-        const std::byte* q8_1 = u.x + x.lane() * q8_1_bytes;
-        int at = x.lane() * group_values;
+        for (int r = 0; r < rows; ++r)
+            row[r] = row_of_piece<F, P.rows, Room>(x, piece, first + r) + block;
+        const std::byte* q8_1 = u.x + lane * q8_1_bytes;
+        if (lane_sums<P>::halves == 2 && piece.value != 0) this->take_turns();
+        int at = lane * group_values;
         if constexpr (P.piece == step) {
             if (at < piece.values) add_step(x, row, q8_1, u);
         } else {
@@ -106,8 +127,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             for (; at < piece.values; at += step) {
                 add_step(x, row, q8_1, u);
                 CATENA_UNROLL
-                for (int r = 0; r < P.rows; ++r) row[r].at += step_bytes;
-                q8_1 += warp_size * q8_1_bytes;
+                for (int r = 0; r < rows; ++r) row[r].at += step_bytes;
+                q8_1 += lanes_of_row * q8_1_bytes;
             }
         }
     }
@@ -133,13 +154,13 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
 
     /// One group of every row, taken apart once, with every column.
     template <class X>
-    CATENA_FN void add_step(X& x, const placed_block (&row)[P.rows], const std::byte* q8_1,
+    CATENA_FN void add_step(X& x, const placed_block (&row)[rows], const std::byte* q8_1,
                             const matvec_columns& u) {
         const int group = x.lane() % block_groups<F>;
-        std::conditional_t<in_place, unsigned, int> w[P.rows][sums ? 2 : 1][group_words];
-        group_scales<parts, form::mins> scales[P.rows];
+        std::conditional_t<in_place, unsigned, int> w[rows][sums ? 2 : 1][group_words];
+        group_scales<parts, form::mins> scales[rows];
         CATENA_UNROLL
-        for (int r = 0; r < P.rows; ++r) {
+        for (int r = 0; r < rows; ++r) {
             if constexpr (sums)
                 form::summands(x, row[r], group, w[r]);
             else if constexpr (in_place)
@@ -178,7 +199,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             CATENA_UNROLL
             for (int p = 0; p < parts; ++p) of_ones[p] = from_int(total[p]);
             CATENA_UNROLL
-            for (int r = 0; r < P.rows; ++r) {
+            for (int r = 0; r < rows; ++r) {
                 int dot[parts];
                 CATENA_UNROLL
                 for (int p = 0; p < parts; ++p) dot[p] = zero - excess * total[p];

@@ -26,9 +26,12 @@ constexpr int length_unit(skeleton by, format weights) {
     return is_float(weights) ? 32 : info(weights).block_elements;
 }
 
-/// Values of one weight row that a warp takes at a step of dp4a: 32 per lane. Its pieces are
-/// multiples.
+/// Values of weight rows that a warp takes at a step of dp4a: 32 per lane. Its pieces are
+/// multiples, or half of them: then half of its lanes have one row, and the others another.
 inline constexpr int warp_values = 32 * warp_size;
+CATENA_FN constexpr int rows_abreast(const matvec_policy& p) {
+    return p.product == inner_product::dp4a && 2 * p.piece == warp_values ? 2 : 1;
+}
 
 CATENA_FN constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
     return (n + unit - 1) / unit * unit;

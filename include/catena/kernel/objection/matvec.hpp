@@ -34,7 +34,10 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
     if (p.product != inner_product::mma && p.rows * p.columns > warp_size)
         return {"a warp's lanes finish a result each, so {} rows have no {} columns",
                 {p.rows, p.columns}};
-    if (p.product == inner_product::dp4a && p.piece % warp_values != 0)
+    if (rows_abreast(p) == 2 && (p.rows < 2 || (p.rows & (p.rows - 1)) != 0 || p.columns != 1))
+        return {"half a warp has 1, 2, 4 or 8 rows of one column, not half of {} of {}",
+                {p.rows, p.columns}};
+    if (p.product == inner_product::dp4a && p.piece % (warp_values / rows_abreast(p)) != 0)
         return {"a piece of {} values is no multiple of {}", {p.piece, warp_values}};
     if (inside != has_norm(c.stages))
         return {"a matvec that makes its norm says where, and no other launch does"};

@@ -8,7 +8,7 @@ namespace CATENA_NAMESPACE::detail {
 
 /// Values of a row that a warp multiplies at a step of its product, whether they are there or not.
 constexpr std::int64_t product_values(const matvec_policy& n) {
-    return n.product == inner_product::dp4a  ? warp_values
+    return n.product == inner_product::dp4a  ? warp_values / rows_abreast(n)
            : n.product == inner_product::fma ? step_floats
                                              : 4 * 32;
 }
