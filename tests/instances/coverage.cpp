@@ -145,7 +145,8 @@ TEST_CASE(
                     if (!p.expert && n == 1) may_have(with_norm(p)), may_have(with_heads(p));
                     if (p.expert && p.tokens == 1) may_have(with_routing(p));
                     if (p.expert && n <= max_matvec_columns)
-                        may_have(with_sum(p, 512)), may_have(with_sum(p, p.k));
+                        may_have(with_sum(p, 512)), may_have(with_sum(p, 768)),
+                            may_have(with_sum(p, p.k));
                     if (n > max_matvec_columns) may_have(by_warpgroups(p));
                     if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
                     INFO(formats_part(formats)

@@ -93,8 +93,8 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// **Bits.** A thread may call these functions alone.
 /// - dp4a(a, b, c) is c plus the four products of the bytes of a and b. Those of b are signed, and
 ///   those of a if it is an int.
-/// - funnel(lo, hi, bits) is the low word of (hi:lo) >> (bits % 32), and funnel_up(lo, hi, bits) the
-///   high word of (hi:lo) << (bits % 32).
+/// - funnel(lo, hi, bits) is the low word of (hi:lo) >> (bits % 32).
+/// - funnel_up(lo, hi, bits) is the high word of (hi:lo) << (bits % 32).
 /// - permute(low, high, pick) picks four bytes of (high:low). Nibble n of `pick` is the number of
 ///   the byte that becomes byte n. If bit 3 of the nibble is set, the sign of that byte fills byte
 ///   n.
