@@ -143,6 +143,35 @@ TEST_CASE("a barrier that some threads never reach is caught, with who waits whe
     passes(device, {.blocks = 2, .threads = 64}, body(true));
 }
 
+TEST_CASE("at a barrier that asks all threads know whether one says yes, time after time") {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        host_device device(seed);
+        auto* y = device.allocate<int>("y", 3 * 64, memory::uninitialized);
+        passes(device, {.threads = 64}, [=](host& x) {
+            for (int i = 0; i < 3; ++i) {
+                const bool any = x.sync_any(i != 1 && x.thread() == 40 + i);
+                x.store(y + 64 * i + x.thread(), any ? 1 : 0);
+            }
+        });
+        for (int i = 0; i < 3; ++i)
+            for (int t = 0; t < 64; ++t) CHECK(y[64 * i + t] == (i == 1 ? 0 : 1));
+    }
+}
+
+TEST_CASE("a barrier that asks orders memory") {
+    host_device device;
+    const auto body = [](bool asks) {
+        return [=](host& x) {
+            float* const s = x.shared<float>(64);
+            x.store(s + x.thread(), real{1});
+            if (asks) x.sync_any(false);
+            x.load(s + (x.thread() + 32) % 64);
+        };
+    };
+    passes(device, {.threads = 64, .shared_bytes = 256}, body(true));
+    caught(device, fault::race, {.threads = 64, .shared_bytes = 256}, body(false));
+}
+
 TEST_CASE("two barriers in two branches are not one barrier") {
     host_device device;
     const finding f = caught(device, fault::divergence, {.threads = 64}, [](host& x) {

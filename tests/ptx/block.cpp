@@ -29,6 +29,8 @@ bool block::release() {
     }
     if (!waits) return false;
     meet(*this);
+    const warp& first = warps[0];
+    const flow how = of.of.code.code[static_cast<std::size_t>(first.pc[0])].how;
     for (warp& w : warps) {
         const int at = w.pc[static_cast<std::size_t>(std::countr_zero(w.barred) % warp_lanes)];
         for (int l = 0; l < warp_lanes; ++l) {
@@ -37,11 +39,17 @@ bool block::release() {
                 w.fail(l, "has left, and others wait for it at bar.sync");
             if (w.pc[static_cast<std::size_t>(l)] != at)
                 w.fail(l, "waits at another bar.sync than lanes of its warp");
+            if (w.now->how != how) w.fail(l, "waits at bar.sync, and others at bar.red");
             ++w.pc[static_cast<std::size_t>(l)];
+        }
+        if (w.now->how == flow::vote) {
+            lanes& p = w.predicates[static_cast<std::size_t>(w.now->at[0])];
+            p = voted ? p | w.barred : p & ~w.barred;
         }
         w.running = w.barred;
         w.barred = 0;
     }
+    voted = false;
     return true;
 }
 

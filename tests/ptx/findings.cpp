@@ -41,6 +41,8 @@ TEST_CASE("PTX: barriers and shuffles that not all reach are reported") {
           "threads wait for what never comes");
     finds(kernel(half + "@%p0 shfl.sync.idx.b32 %r1|%p1, %r0, 20, 31, 0xffff; bar.warp.sync -1;"),
           "shuffles from lane 20");
+    finds(kernel(half + "@%p0 bra past; bar.red.or.pred %p1, 0, %p0; past:"),
+          "has left, and others wait");
     snippet two = kernel("setp.lt.u32 %p0, %r0, 32; @%p0 ret; bar.sync 0;");
     two.threads = 64;
     finds(two, "has left, and others wait");

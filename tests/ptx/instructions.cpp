@@ -136,6 +136,20 @@ TEST_CASE("PTX: one lane is elected, which is chance, and all know its number") 
     CHECK(elected.size() > 1);
 }
 
+TEST_CASE("PTX: a barrier says whether a predicate is true in a thread of the block") {
+    for (const u32 who : {0u, 40u, 63u, 64u}) {
+        snippet s{.body = "setp.eq.u32 %p0, %r0, " + std::to_string(who) +
+                          "; setp.ne.u32 %p2, %r0, %r0;\n"
+                          "bar.red.or.pred %p1, 0, %p0; selp.b32 %r1, 1, 0, %p1;\n"
+                          "bar.red.or.pred %p1, 0, %p2; selp.b32 %r2, 2, 0, %p1;\n"
+                          "add.u32 %r1, %r1, %r2; st.global.u32 [%d3], %r1;",
+                  .threads = 64,
+                  .out = std::vector<u32>(64)};
+        REQUIRE(s.run() == "");
+        for (const u32 said : s.out) CHECK(said == (who < 64 ? 1 : 0));
+    }
+}
+
 TEST_CASE("PTX: shuffles, and words of 64 bits") {
     snippet s{.body =
                   "shfl.sync.idx.b32 %r1|%p0, %r0, 3, 0x1c1f, -1;\n"  // segments of four

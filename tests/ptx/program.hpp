@@ -41,6 +41,7 @@ enum class flow : std::uint8_t {
     together,  ///< the lanes that a register names meet
     aligned,   ///< all lanes of the warp, at this very instruction
     barrier,   ///< all threads of the block
+    vote,      ///< a barrier that says whether a predicate is true in any of them
     cluster,   ///< all threads of the cluster have arrived
     phase      ///< until the phase of an mbarrier has completed, or the grid before
 };

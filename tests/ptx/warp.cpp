@@ -146,6 +146,9 @@ void warp::run_together(lanes together, int at, int stop) {
                 }
                 stand(together & ~which, at + 1);
                 return park(meeting, which, at);
+            case flow::vote:
+                i.run(*this, i, which);
+                [[fallthrough]];
             case flow::barrier:
                 if (i.offset != 0) fail(std::countr_zero(which), "a barrier other than 0");
                 stand(together & ~which, at + 1);

@@ -168,7 +168,8 @@ struct block {
     std::map<std::uint32_t, phase_barrier> barriers;
     std::vector<bulk_copy> bulk;
     std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> wgmma_asked;  ///< per warp
-    knowledge agreed;  ///< of all its threads, at the last bar.sync
+    knowledge agreed;    ///< of all its threads, at the last barrier
+    bool voted = false;  ///< has a thread that waits at bar.red.or said yes?
 
     block(cluster& of, int index, int rank);
     bool done() const;

@@ -54,6 +54,10 @@ void add_reduced(warp& w, const instruction& i, lanes which) {
 
 void nothing(warp&, const instruction&, lanes) {}
 
+void vote(warp& w, const instruction& i, lanes which) {
+    if ((w.predicates[static_cast<std::size_t>(i.at[1])] & which) != 0) w.in.voted = true;
+}
+
 void warp_barrier(warp& w, const instruction&, lanes which) { meet(w, which); }
 
 void trigger(warp& w, const instruction&, lanes) { w.in.triggered = true; }
@@ -148,6 +152,7 @@ opcode warp_operation(const std::string& name) {
         {"elect.sync", {elect, "wpm", flow::together}},
         {"bar.warp.sync", {warp_barrier, "m", flow::together}},
         {"bar.sync", {nothing, "n", flow::barrier}},
+        {"bar.red.or.pred", {vote, "pnp", flow::vote}},
         {"barrier.cluster.arrive", {cluster_arrive<false>, ""}},
         {"barrier.cluster.arrive.relaxed", {cluster_arrive<true>, ""}},
         {"barrier.cluster.wait", {cluster_wait, "", flow::cluster}},

@@ -60,6 +60,7 @@ class cuda {
 #endif
 
     __device__ void sync() const { __syncthreads(); }
+    __device__ bool sync_any(bool says) const { return __syncthreads_or(says ? 1 : 0) != 0; }
     __device__ void sync_warp() const { __syncwarp(); }
 
     __device__ real shuffle_xor(real v, int mask) const {

@@ -76,7 +76,7 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// has. A thread may call these functions alone.
 ///
 /// **Barriers.** sync() is the barrier of the block and sync_warp() that of the warp. Both order
-/// memory.
+/// memory. sync_any(b) is a sync() that says whether b is true in any thread.
 ///
 /// **Shuffles.** shuffle_xor(v, mask) is the v of lane `lane() ^ mask`. shuffle(v, i) is the v of
 /// lane i, and i may differ from lane to lane. A shuffle exchanges values but does not order
@@ -157,6 +157,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
     i = x.blocks(), i = x.cluster(), i = x.cluster_rank(), i = x.cluster_blocks();
     x.sync(), x.sync_warp(), x.cluster_sync(), x.cluster_meet();
+    { x.sync_any(true) } -> std::same_as<bool>;
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
     r = x.shuffle(r, i), i = x.shuffle(i, i);
     f = x.template shared<float>(i);

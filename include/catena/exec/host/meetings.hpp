@@ -4,6 +4,7 @@
 
 #include "catena/exec/host/report.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -48,6 +49,16 @@ class thread_meetings {
             all_past_grid_wait_ = grid_waited_;
         }
         refresh(t);
+    }
+
+    /// One behind which every thread knows whether any has said yes.
+    bool sync_any(thread& t, bool says, site at) {
+        t.says = says;
+        sync(t, at, [this] {
+            const auto& all = threads_.threads();
+            any_says_ = std::any_of(all.begin(), all.end(), [](const thread& o) { return o.says; });
+        });
+        return any_says_;
     }
 
     /// A meeting of the warp. True for the last lane to come.
@@ -161,6 +172,7 @@ class thread_meetings {
     fault_report& report_;
     bool grid_waited_ = false;         // some thread has, in this block
     bool all_past_grid_wait_ = false;  // some thread had, at the last sync
+    bool any_says_ = false;            // at the last sync_any
 };
 
 }  // namespace CATENA_NAMESPACE::exec

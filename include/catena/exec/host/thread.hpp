@@ -90,6 +90,9 @@ class host {
     void sync(site at = CATENA_HERE) {
         machine_.meetings.sync(thread_, at, [] {});
     }
+    bool sync_any(bool says, site at = CATENA_HERE) {
+        return machine_.meetings.sync_any(thread_, says, at);
+    }
     void cluster_sync(site at = CATENA_HERE) { machine_.cluster.sync(thread_, at); }
     void cluster_meet(site at = CATENA_HERE) { machine_.cluster.meet(thread_, at); }
     void sync_warp(site at = CATENA_HERE) {
