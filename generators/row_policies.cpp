@@ -68,9 +68,8 @@ constexpr row_policy scanning_policies[] = {
     {.threads = 256, .values = 8, .rows = 8},                  // 256 numbers, 8 sequences
 };
 
-/// Attention: a warp has a query, a key or a value. Sixteen warps with 128 registers fill an SM,
-/// and heads of up to 128 elements have 128 keys on their way at once. Ten warps where the sums of
-/// sixteen fill shared memory.
+/// Attention: sixteen warps with 128 registers fill an SM, and have 128 positions at once. Half as
+/// many, or a quarter, where their sums fill shared memory.
 constexpr row_policy attending_policies[] = {
     {.threads = 512, .values = 4, .rows = 16, .vector = true},  // k <= 128
     {.threads = 512, .values = 8, .rows = 16, .vector = true},  // k <= 256
@@ -108,8 +107,9 @@ std::vector<policy> row_policies(const arch& target, const row_computation& comp
         std::vector<policy> all(std::begin(attending_policies), std::end(attending_policies));
         for (policy& p : all) {
             row_policy& n = p.row();
-            const int made = n.rows * queries_abreast * head_values(n) * 4;  // bytes, by all warps
-            if (made >= target.shared_per_block) n.rows = 10, n.threads = 10 * warp_size;
+            const int made = queries_abreast * head_values(n) * 4;  // bytes, by a warp
+            while (4 * n.rows * made > 3 * target.shared_per_block) n.rows /= 2;
+            n.threads = n.rows * warp_size;
             if (target.cluster_blocks > 1) n.cluster = target.cluster_blocks;
         }
         return all;

@@ -169,7 +169,7 @@ TEST_CASE("a barrier that asks orders memory") {
         };
     };
     passes(device, {.threads = 64, .shared_bytes = 256}, body(true));
-    caught(device, fault::race, {.threads = 64, .shared_bytes = 256}, body(false));
+    caught(device, fault::uninitialized, {.threads = 64, .shared_bytes = 256}, body(false));
 }
 
 TEST_CASE("two barriers in two branches are not one barrier") {

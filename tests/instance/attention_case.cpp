@@ -59,7 +59,9 @@ std::vector<std::uint16_t> mask_of(const attention_case& c) {
     for (int t = 0; t < c.tokens; ++t) {
         const std::vector<float> numbers = random_values(31 + size(t), c.positions);
         for (int i = 0; i < c.positions; ++i)
-            mask.push_back(f16_from_f32(hides(c, i, t) ? minus_infinity : numbers[size(i)]));
+            mask.push_back(f16_from_f32(hides(c, i, t)                 ? minus_infinity
+                                        : c.hardly && i == c.nan_value ? -25.0f
+                                                                       : numbers[size(i)]));
         mask.resize(mask.size() + mask_gap, std::uint16_t{0x7e00});
     }
     return mask;
@@ -191,7 +193,11 @@ attention_output launch(const instance& on, const attention_case& c, const opera
         return machine->put(name, contents::data, data);
     };
     attention_args& by = a.attended;
-    if (c.masked) by.mask = static_cast<const std::uint16_t*>(put("mask", to_bytes(o.mask)));
+    if (c.masked) {
+        bytes mask = to_bytes(o.mask);
+        mask.resize(mask.size() - 2 * mask_gap);  // nothing lies behind the last token's
+        by.mask = static_cast<const std::uint16_t*>(put("mask", mask));
+    }
     if (c.sinks) by.sinks = static_cast<const float*>(put("sinks", to_bytes(o.sinks)));
     by.mask_nb = 2 * std::int64_t{c.positions + mask_gap};
     by.positions = c.positions, by.first_row = c.first_row;

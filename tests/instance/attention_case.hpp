@@ -40,6 +40,7 @@ struct attention_case {
                               ///< whole blocks
     int nan_key = -1;         ///< a position whose key has a NaN in the first head
     int nan_value = -1;       ///< a position whose value has a NaN as element 1 of the first head
+    bool hardly = false;      ///< the mask leaves that position a share below 2^-25
     bool large_keys = false;  ///< scores lie far apart
 };
 

@@ -102,6 +102,8 @@ std::vector<attention_case> of_scores(int k) {
             [](auto& c) { c.hidden = hidden_positions::all, c.sinks = true; });
         add("a NaN in a key", [](auto& c) { c.nan_key = 5; });
         add("a NaN in a value", [](auto& c) { c.nan_value = 5; });
+        add("a NaN in a value that hardly counts",
+            [](auto& c) { c.nan_value = 5, c.hardly = true; });
         add("scores far apart", [](auto& c) { c.large_keys = true; });
     }
     return all;

@@ -85,6 +85,28 @@ TEST_CASE("Heads with stages, results or a policy of other rows are objected to"
           "heads are normed, weighed, turned and stored, and nothing else");
 }
 
+TEST_CASE("Attention with results or a policy of other rows is objected to") {
+    objections<row_policy> said{
+        {.stages = stage_kind::rope | stage_kind::store | stage_kind::attend,
+         .emits = format_set::of(format::f32) | format::f16 | format::q8_1},
+        {.threads = 512, .values = 4, .rows = 16, .cluster = 8, .vector = true}};
+    const auto as_it_is = [](row_policy&) {};
+    CHECK(said("sm_90", as_it_is) == "");
+    CHECK(said("sm_90", [](row_policy& p) { p.cluster = 0; }) == "");
+    CHECK(said("sm_90", [](row_policy& p) { p.cluster = 6; }) ==
+          "positions of attention, and nothing else, are shared by 2, 4 or 8 blocks");
+    const std::string elements =
+        "a head that is attended to has 128 or 256 elements, read 16 bytes at a time";
+    CHECK(said("sm_90", [](row_policy& p) { p.values = 8; }) == "");
+    CHECK(said("sm_90", [](row_policy& p) { p.values = 16; }) == elements);
+    CHECK(said("sm_90", [](row_policy& p) { p.vector = false; }) == elements);
+    CHECK(said("sm_90", [](row_policy& p) { p.threads = 320, p.rows = 10; }) ==
+          "the warps of a block that attends come in fours");
+    said.computes.emits = format_set::of(format::f16);
+    CHECK(said("sm_90", as_it_is) ==
+          "keys and values are stored as f16, and what queries attend to is f32 or q8_1");
+}
+
 TEST_CASE("A matvec policy that no kernel can have is objected to, with the limit") {
     const objections<matvec_policy> said{{.kind = skeleton::matvec,
                                           .activation = format::q8_1,

@@ -13,12 +13,11 @@ using namespace catena_test;
 
 namespace {
 
-/// Ten warps and clusters, on a GPU that has both; four heads of keys, whose queries are two.
+/// Eight warps and clusters, on a GPU that has both; four heads of keys, whose queries are two.
 struct attention {
     arch target = toy_arch;
-    row on =
-        row_of(norm_row,
-               row_policy{.threads = 320, .values = 4, .rows = 10, .cluster = 8, .vector = true});
+    row on = row_of(
+        norm_row, row_policy{.threads = 256, .values = 4, .rows = 8, .cluster = 8, .vector = true});
     row_problem p;
 
     attention() {
@@ -53,7 +52,7 @@ TEST_CASE("blocks share the positions of a head of keys as long as one has more 
         REQUIRE(a.judge().why == limit::none);
         CHECK(a.config().cluster == blocks);
         CHECK(a.config().blocks == 4 * blocks);
-        CHECK(a.config().threads == 320);
+        CHECK(a.config().threads == 256);
     }
     SECTION("as many as the GPU's clusters have") {
         a.target.cluster_blocks = 2;
@@ -88,15 +87,17 @@ TEST_CASE("clusters share the queries of a head of keys as long as there are SMs
     a.p.positions = 512;
     CHECK(shared(2, 1000) == std::pair(1, 2));
     CHECK(shared(4, 1000) == std::pair(1, 4));
-    CHECK(shared(5, 1000) == std::pair(2, 4));
-    CHECK(shared(12, 1000) == std::pair(3, 4));
+    CHECK(shared(8, 1000) == std::pair(1, 8));
+    CHECK(shared(9, 1000) == std::pair(2, 8));
+    CHECK(shared(24, 1000) == std::pair(3, 8));
     SECTION("of eight blocks each") {
         CHECK(shared(16, 4 * 8) == std::pair(1, 16));
         CHECK(shared(16, 4 * 8 * 2 - 1) == std::pair(1, 16));
         CHECK(shared(16, 4 * 8 * 2) == std::pair(2, 8));
         CHECK(shared(12, 4 * 8 * 2) == std::pair(2, 8));
-        CHECK(shared(16, 4 * 8 * 4) == std::pair(4, 4));
-        CHECK(shared(24, 4 * 8 * 4) == std::pair(3, 8));
+        CHECK(shared(16, 4 * 8 * 4) == std::pair(2, 8));
+        CHECK(shared(24, 4 * 8 * 2) == std::pair(2, 12));
+        CHECK(shared(32, 4 * 8 * 4) == std::pair(4, 8));
     }
     SECTION("more if one would have more than 32 queries") {
         a.p.positions = 64;
@@ -104,33 +105,49 @@ TEST_CASE("clusters share the queries of a head of keys as long as there are SMs
         CHECK(shared(33, 4) == std::pair(2, 20));
         CHECK(shared(65, 8) == std::pair(3, 24));
     }
-    SECTION("or more than 4096 scores") {
+    SECTION("or more than 4096 scores, down to four queries") {
         CHECK(shared(8, 4) == std::pair(1, 8));
         CHECK(shared(9, 4) == std::pair(2, 8));
         CHECK(shared(16, 4) == std::pair(2, 8));
+        a.p.positions = 1024;
+        CHECK(shared(8, 4) == std::pair(2, 4));
+        CHECK(shared(4, 4) == std::pair(1, 4));
     }
     SECTION("or no room for so many") {
         a.p.positions = 64;
-        a.target.shared_per_block = 40 << 10;
-        CHECK(shared(32, 4) == std::pair(3, 12));
+        a.target.shared_per_block = 68 << 10;
+        CHECK(shared(32, 4) == std::pair(2, 16));
+        a.target.shared_per_block = 30 << 10;
+        CHECK(shared(32, 4) == std::pair(8, 4));
     }
 }
 
 TEST_CASE("a block that attends has room for its queries, their scores and all blocks' sums",
           "[constraints]") {
     attention a;
-    // For four queries that warps have together: 128 floats each, scores of 64 positions, the sums
-    // of ten warps and of a block, two counts and a share. Then a key and a value of the token, and
-    // two numbers of each position.
-    const std::uint32_t one =
-        4 * (4 * 128 + 4 * 64 + 10 * 4 * 128 + 4 * 128 + 4 * 2 + 4) + 2 * (2 * 128 + 2 * 64);
-    CHECK(a.config().shared_bytes == one);
-    a.p.rows *= 3, a.p.slots *= 3, a.p.stored *= 3;  // with as many queries for a cluster
-    CHECK(a.config().shared_bytes == one + 2 * 2 * 2 * 128);
+    // Scores of eight queries for the 64 positions that the warps have at once; of each query the
+    // sums of eight warps and of a block, their two counts, and a share, whose number is rounded up
+    // to four. Then two halves of the queries, a key and a value of the token, and two numbers of
+    // each position.
+    const auto scores = 4u * 8 * 64;
+    const auto made = [](unsigned queries) { return 4 * queries * 8 * (128 + 8 + 2); };
+    const auto joined = [](unsigned sums, unsigned rest) {
+        return 4 * (sums * (128 + 2 + 1) + rest);
+    };
+    const auto halves = [](unsigned queries, unsigned tokens) {
+        return 2 * (2 * queries * (128 + 16) + 2 * tokens * 128 + 2 * 64);
+    };
+    CHECK(a.config().shared_bytes == scores + made(2) + joined(2, 2) + halves(2, 1));
+    a.p.rows *= 4, a.p.slots *= 4, a.p.stored *= 4;
+    CHECK(a.config().shared_bytes == scores + made(8) + joined(8, 0) + halves(8, 4));
+    a.target.sms = 4;  // one cluster has all queries
+    a.p.rows *= 2, a.p.slots *= 2, a.p.stored *= 2;
+    CHECK(a.config().shared_bytes == scores + made(8) + joined(16, 0) + halves(16, 8));
+    a.target.sms = 64;
     a.p = attention{}.p;
     a.p.positions = 8 * 64;
-    CHECK(a.config().shared_bytes == one + 4 * 7 * (4 * 128 + 4 * 2 + 4));
-    a.target.shared_per_block = 34 << 10;  // which four blocks' sums fill
+    CHECK(a.config().shared_bytes == scores + made(2) + joined(2 * 8, 0) + halves(2, 1));
+    a.target.shared_per_block = 20 << 10;  // which four blocks' sums fill
     CHECK(a.config().cluster == 4);
     CHECK(a.judge().why == limit::none);
     a.target.shared_per_block = 1 << 14;

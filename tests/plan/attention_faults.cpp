@@ -257,8 +257,8 @@ std::vector<fault> faults_of_blocks() {
         {"a cluster of blocks less",
          in_config([](config& c) { return (c.blocks -= c.cluster, true); })},
         {"clusters of twice the blocks", in_config([](config& c) { return (c.cluster *= 2) > 0; })},
-        {"clusters of half the blocks",
-         in_config([](config& c) { return c.cluster > 1 && (c.cluster /= 2) > 0; })},
+        {"clusters of a quarter of the blocks",
+         in_config([](config& c) { return c.cluster > 2 && (c.cluster /= 4) > 0; })},
         {"clusters of more blocks than its kernel shares positions among", in_config([](config& c) {
              c.blocks = c.blocks / c.cluster * 16;
              return (c.cluster = 16) > 0;

@@ -307,15 +307,15 @@ TEST_CASE("heads are one launch where their attention is none", "[plan][attentio
 
 TEST_CASE("attention that should take longer than the engine's is the engine's",
           "[plan][attention]") {
-    for (const std::int64_t tokens : {1, 2}) {
-        const attention_shape is{.tokens = tokens,
-                                 .heads = 32,
-                                 .positions = tokens == 1 ? 2048 : 1024,
-                                 .cache_rows = 2048};
+    for (const attention_shape& is :
+         {attention_shape{.heads = 128},
+          attention_shape{
+              .tokens = 8, .heads = 128, .key_heads = 16, .positions = 1024, .cache_rows = 1024}}) {
+        CAPTURE(is.tokens);
         CHECK(left(attention_case(is), [](self&) {}) == reason::attention_slower);
         attention_case c(is);
         engine_model unknown = ggml_cuda;
-        (tokens == 1 ? unknown.attention_us : unknown.attention_of_few_us) = 0;
+        (is.tokens == 1 ? unknown.attention_us : unknown.attention_of_few_us) = 0;
         graph_view view = c.g.view();
         view.engine = &unknown;
         const plan p = planner{shipped_table()}.plan(view);

@@ -411,6 +411,7 @@ constexpr std::uint32_t order_of(const policy& p) {
 /// with a precision that no standard states, each generation its own: such rows give the same bits
 /// run after run, and agree with the host executor to a tolerance.
 constexpr bool bits_of_device(const computation& c) {
+    if (c.kind() == skeleton::row) return attends(c.row().stages);
     if (c.kind() != skeleton::matmul) return false;
     return has_float_weights(c.product().weights) || c.product().activation == format::bf16_mma;
 }

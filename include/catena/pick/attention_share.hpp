@@ -11,7 +11,7 @@
 
 namespace CATENA_NAMESPACE {
 
-/// Positions that a block keeps to itself, two for each half of its warps; assumed.
+/// Positions that a block keeps to itself; assumed.
 inline constexpr int fewest_positions = 64;
 
 /// How the attention of a head of keys is shared out, and what a block gets.
@@ -33,7 +33,8 @@ constexpr std::int64_t attention_bytes(const row& r, const row_problem& p,
 }
 
 /// With so many blocks of a cluster, of a problem with heads of keys: as many clusters as there are
-/// SMs for, and more where a block would have more queries or scores than it can.
+/// SMs for, each with as many queries as a warp multiplies, and more where a block would have more
+/// queries or scores than it can.
 constexpr attention_share share_of_attention(const row& r, const row_problem& p, const arch& a,
                                              int blocks) {
     const auto all = static_cast<int>(p.slots);
@@ -41,10 +42,7 @@ constexpr attention_share share_of_attention(const row& r, const row_problem& p,
     attention_share out;
     out.blocks = blocks;
     out.positions = share_of_positions(static_cast<int>(p.positions), blocks);
-    const auto share = [&](int clusters) {
-        const int queries = share_of_queries(all, clusters);
-        out.queries = queries < all ? queries : all;
-    };
+    const auto share = [&](int clusters) { out.queries = share_of_queries(all, clusters); };
     const auto too_many = [&] {
         return out.queries > most_queries ||
                std::int64_t{out.queries} * out.positions > most_scores ||
@@ -52,7 +50,9 @@ constexpr attention_share share_of_attention(const row& r, const row_problem& p,
     };
     int clusters = 1;
     share(clusters);
-    while (out.queries > queries_abreast && (clusters < room || too_many())) share(++clusters);
+    while ((out.queries > queries_abreast && clusters < room) ||
+           (out.queries > shared_queries && too_many()))
+        share(++clusters);
     out.clusters = (all + out.queries - 1) / out.queries;
     return out;
 }

@@ -38,7 +38,7 @@ struct thread : fiber {
     meeting waits = meeting::none;
     int detail = 0;  ///< argument of the wait: mask, K or format of an mma, stage, groups left
     bool returned = false;
-    bool says = false;            ///< to the block, at a sync_any
+    bool says = false;            ///< what the block hears at a sync_any
     bool past_grid_wait = false;  ///< may write, and read what is not constant
     site at;                      ///< source line of the wait
     stamp now = 0;                ///< stamp of the thread's accesses until its next wait

@@ -42,9 +42,9 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
             c.emits != format_set::of(format::f32))
             return {"heads that a state space makes are written as f32, and nothing else"};
     } else if (attends(c.stages)) {
-        const int lanes = attending_lanes(p);
-        if (!p.vector || (lanes != warp_size && lanes != warp_size / 2))
+        if (!p.vector || (p.values != 4 && p.values != 8))
             return {"a head that is attended to has 128 or 256 elements, read 16 bytes at a time"};
+        if (rows_of_block(p) % 4 != 0) return {"the warps of a block that attends come in fours"};
         if (written != (format_set::of(format::f32) | format::f16))
             return {"keys and values are stored as f16, and what queries attend to is f32 or q8_1"};
     } else if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages)) {

@@ -34,9 +34,11 @@ constexpr bool quantizes(const format_set& emits) {
     return false;
 }
 
-/// Instructions of a warp for 32 elements of a key or a value and one query: of keys 2.6 and of
-/// values 1.9 in the machine code of sm_90.
-inline constexpr double attended_instructions = 2.25;
+// What eight queries take a warp that attends, by the machine code of sm_90 (CUDA 13.0):
+/// Instructions for a round of eight positions and 128 elements of a head, and for all rounds.
+inline constexpr double attended_round_instructions = 400, attended_instructions = 200;
+/// The time from keys and values of a round to sums; and till all warps' sums are added up.
+inline constexpr double attended_round_us = 0.3, attended_us = 0.46;
 
 /// The way of a block that attends: queries behind their loads and norms, rounds of keys and of
 /// values, which come from L2, and meetings of the block and of its cluster.
@@ -44,19 +46,21 @@ constexpr double attending_us(const row& r, const row_problem& p, const arch& a,
                               const cost_constants& c) {
     const row_policy& n = r.policy.row();
     const attention_share share = share_of_attention(r, p, a);
-    const int warps = rows_of_block(n), together = warps * attended_abreast(n);
-    const double queries = whole_queries(share.queries);
+    const int warps = rows_of_block(n);
     const double own = share.queries + static_cast<double>(quotient(p.stored, key_heads_of(p)));
-    // More queries find keys and values in L1.
-    const double rounds = units(share.positions, together * keys_ahead);
-    const double multiplied = 2 * queries * share.positions * head_values(n) / warp_size;
-    const double issued = attended_instructions * multiplied / (warp_issues * a.cycles_per_us);
-    const double waited = 2 * rounds * c.late_load_us;
+    const double eights = units(share.queries, queries_abreast);
+    // Further queries find keys and values in L1.
+    const double parts = units(share.positions, keys_abreast), rounds = units(parts, warps);
+    const double of_head = head_values(n) / 128.0;
+    const double of_warps = parts * attended_round_instructions * of_head +
+                            (parts < warps ? parts : warps) * attended_instructions;
+    const double issued = eights * of_warps / (warp_issues * a.cycles_per_us);
+    const double waited =
+        rounds * c.late_load_us + eights * (rounds * attended_round_us + attended_us);
     const bool quantized = quantizes(p.needs.emits);
     const auto quads = static_cast<double>(quantized ? quotient(share.queries * p.k, 4) : 0);
-    return units(own, warps) * (c.late_load_us + c.sum_us) + 3 * c.sum_us +
-           (issued > waited ? issued : waited) + (share.blocks > 1 ? cluster_us : 0) +
-           units(quads, n.threads) * c.quantize_us;
+    return units(own, warps) * (c.late_load_us + c.sum_us) + (issued > waited ? issued : waited) +
+           c.sum_us + (share.blocks > 1 ? cluster_us : 0) + units(quads, n.threads) * c.quantize_us;
 }
 
 /// The way of a block through its own code, with `warps` on its SM.

@@ -120,19 +120,19 @@ inline void limit_queries(launch_rules& rules, const row_policy& p, const heads_
                rules.blocks(), "its blocks");
     const std::int64_t queries = quotient(heads, key_heads) * a.tokens;
     rules.must(queries > 0, "are not there", queries, "queries of a head of keys");
+    rules.at_most(queries, clusters * most_queries, "queries of a head of keys");
     if (rules.broken) return;
-    const std::int64_t most = round_up(quotient(queries + clusters - 1, clusters), queries_abreast);
-    rules.must((clusters - 1) * most < queries, "leave one without", queries,
+    const int own = share_of_queries(static_cast<int>(queries), static_cast<int>(clusters));
+    rules.must((clusters - 1) * own < queries, "leave one without", queries,
                "queries of a head of keys, of all clusters");
-    const std::int64_t own = most < queries ? most : queries;
     rules.at_most(own, most_queries, "queries of a head of keys");
     const auto of_cluster = static_cast<int>(rules.cluster());
     const int share = share_of_positions(a.attended.positions, of_cluster);
-    rules.at_most(own * share, most_scores, "scores of a block");
+    rules.at_most(std::int64_t{own} * share, most_scores, "scores of a block");
     if (rules.broken) return;
-    rules.room(attention_room::of(head_values(p), rows_of_block(p), static_cast<int>(own), a.tokens,
-                                  share, of_cluster)
-                   .bytes());
+    rules.room(
+        attention_room::of(head_values(p), rows_of_block(p), own, a.tokens, share, of_cluster)
+            .bytes());
 }
 
 /// Attention of queries to keys and values, by a row that attends; or none.
