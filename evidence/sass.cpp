@@ -50,6 +50,7 @@ constexpr opcode opcodes[] = {
     {0x003, sass_kind::integer},     // P2R
     {0x004, sass_kind::integer},     // R2P
     {0x005, sass_kind::integer},     // CS2R
+    {0x006, sass_kind::integer},     // VOTE
     {0x007, sass_kind::integer},     // SEL
     {0x008, sass_kind::integer},     // FSEL
     {0x009, sass_kind::integer},     // FMNMX
@@ -108,6 +109,7 @@ constexpr opcode opcodes[] = {
     {0x119, sass_kind::memory},      // S2R
     {0x11a, sass_kind::control},     // DEPBAR
     {0x11b, sass_kind::control},     // ENDCOLLECTIVE
+    {0x11c, sass_kind::control},     // B2R
     {0x11d, sass_kind::control},     // BAR
     {0x141, sass_kind::control},     // BSYNC
     {0x142, sass_kind::control},     // BREAK
