@@ -34,9 +34,8 @@ class Instance:
         return "mma" if self.by_mma else rows
 
     def looped(self):
-        """Is a piece several passes of the inner loop? If it is one, ptxas makes no loop of it, and the record has the
-        loop around it."""
-        return self.dot is not None and self.predicted["stage_bytes"] > self.dot["weight_bytes"]
+        """Is there an inner loop? Of a piece that is one pass ptxas makes none."""
+        return self.dot is not None and self.dot["instructions"] > 0
 
     def inner(self):
         return [f"{self.dot['per_byte']:.1f}" + ("" if self.dot["keeps_up"] else " **!**"),

@@ -25,9 +25,13 @@ double weight_bytes(const row& r, int values) {
     return static_cast<double>(r.policy.matvec().rows) * values * f.block_bytes / f.block_elements;
 }
 
+/// Is a piece more than one pass? Else ptxas makes no loop of it, and one around it would be found.
+bool loops(const matvec_policy& p) { return p.piece > values_of_pass(p); }
+
 dot_stage dot_of(const row& r, const sass_function& f) {
     dot_stage out;
     const matvec_policy& p = r.policy.matvec();
+    if (!loops(p)) return out;
     const bool mma = p.product == inner_product::mma;
     const sass_kind kind = mma ? sass_kind::mma : sass_kind::dp4a;
     const sass_loop* longest = nullptr;
@@ -106,7 +110,8 @@ void find_faults(instance_evidence& e, const row& r, const arch& target, const c
     const inner_product product = r.policy.matvec().product;
     unless(product != inner_product::mma || e.mma > 0, "its policy says mma, and it has none");
     unless(product != inner_product::dp4a || e.dp4a > 0, "its policy says dp4a, and it has none");
-    unless(!e.has_dot || e.dot.instructions > 0, "it has no loop with its inner product in it");
+    unless(!e.has_dot || e.dot.instructions > 0 || !loops(r.policy.matvec()),
+           "it has no loop with its inner product in it");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ inline constexpr int evidence_k = 4096;
 
 /// The inner loop of a dot stage, of one thread and a byte of weights.
 struct dot_stage {
-    int instructions = 0;     ///< of one pass of the loop; 0: no such loop was found
+    int instructions = 0;     ///< of one pass of the loop; 0: there is no such loop
     double weight_bytes = 0;  ///< that a warp multiplies in a pass
     double per_byte = 0, integer_per_byte = 0;  ///< dp4a counts as an integer instruction
 };

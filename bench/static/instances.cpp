@@ -33,7 +33,7 @@ void print(const std::vector<instance_evidence>& all, const arch& target) {
     for (const instance_evidence& e : all) {
         std::printf("%9d %4d of %2d %7d %7d %5d %5d %5d ", e.registers, e.blocks, e.asked,
                     e.loads16, e.async_copies, e.bulk_copies, e.mma, e.dp4a);
-        if (e.has_dot)
+        if (e.dot.instructions > 0)
             std::printf("%8.1f %8.1f%c", e.dot.per_byte, e.dot.integer_per_byte,
                         e.keeps_up ? ' ' : '!');
         else

@@ -68,9 +68,9 @@ class attended_products : protected attended_block<X, P> {
             counts = warp_sum(x_, weight * counts);
             real sum{0};
             CATENA_NO_UNROLL
-            for (int begin = 0; begin < busy; begin += 4) {
+            for (int begin = 0; begin < busy; begin += joined_warps) {
                 CATENA_UNROLL
-                for (int w = begin; w < begin + 4; ++w) {
+                for (int w = begin; w < begin + joined_warps; ++w) {
                     const real of_warp = x_.shuffle(weight, w);
                     sum = fma(of_warp, real{x_.load(made_at(w, query, element))}, sum);
                 }
@@ -202,7 +202,7 @@ class attended_products : protected attended_block<X, P> {
     }
 
     /// Adds up the warp's values for `queries` queries, or for `only` one of them; `some`: the
-    /// lane's first ones.
+    /// lane's first ones. Are all the lane's sums numbers?
     CATENA_FN bool add_values(int queries, int only, some_values& some) {
         real zero{0};
         CATENA_NO_UNROLL
@@ -255,6 +255,8 @@ class attended_products : protected attended_block<X, P> {
                (warp * least(most_, queries_abreast) + query) * attention_room::made_row(head) +
                turned;
     }
+    /// Puts the sums of slice j where join_warps reads them. `zero` becomes NaN if one is no
+    /// number.
     CATENA_FN void put_sums(int queries, int only, int j, const real (&s)[chunk][4], real& zero) {
         CATENA_UNROLL
         for (int i = 0; i < 2; ++i) {

@@ -15,6 +15,8 @@ inline constexpr int attended_by_lane = 8, queries_abreast = 8, keys_abreast = 8
 inline constexpr int most_queries = 32, most_scores = 4096;
 /// Clusters share queries by so many.
 inline constexpr int shared_queries = 4;
+/// Warps of a block, whose sums are added up by so many.
+inline constexpr int joined_warps = 4;
 
 /// Positions that each block has, of a head of keys that so many blocks share.
 CATENA_FN constexpr int share_of_positions(int positions, int blocks) {

@@ -44,7 +44,8 @@ constexpr objection objection_to(const row_computation& c, const row_policy& p) 
     } else if (attends(c.stages)) {
         if (!p.vector || (p.values != 4 && p.values != 8))
             return {"a head that is attended to has 128 or 256 elements, read 16 bytes at a time"};
-        if (rows_of_block(p) % 4 != 0) return {"the warps of a block that attends come in fours"};
+        if (rows_of_block(p) % joined_warps != 0)
+            return {"the warps of a block that attends come in fours"};
         if (written != (format_set::of(format::f32) | format::f16))
             return {"keys and values are stored as f16, and what queries attend to is f32 or q8_1"};
     } else if (!(head_stages | stage_kind::rope | stage_kind::store).contains(c.stages)) {
