@@ -1,69 +1,13 @@
 // Activations made in the launch of their readers, norms and what is only quantized: when a plan
 // makes them there, when not, and why.
-#include "cases.hpp"
+#include "norm_table.hpp"
 
-#include "catena/pick/measured.hpp"
 #include "catena/plan/explain.hpp"
 
 using namespace catena;
 using namespace catena_test;
 
 namespace {
-
-constexpr product_computation normed_matvec_of(format_set weights) {
-    product_computation c = matvec_of(weights);
-    c.stages = stage_kind::rms_norm | stage_kind::mul_weight;
-    c.epilogue = epilogue_set::of(epilogue_part::glu) | epilogue_part::quantize;
-    return c;
-}
-
-constexpr matvec_policy normed_matvec = {.threads = 64,
-                                         .rows = 2,
-                                         .columns = 2,
-                                         .piece = 1024,
-                                         .stages = 2,
-                                         .activation = activation_source::shared,
-                                         .placement = norm_placement::deferred};
-
-/// The invented table with matvecs of {q4_K} and {q4_K, q6_K} that make their norm themselves, and
-/// gate and quantize; on a GPU with launches as dear as they must be for that to pay, or not.
-struct norm_table {
-    arch target = toy_arch;
-    std::vector<row> rows;
-    std::vector<lowered_chain> chains;
-    std::vector<measurement> medians;
-
-    explicit norm_table(double node_us = 1000) : rows(toy_rows, toy_rows + toy_row_count) {
-        target.node_us = node_us;
-        target.bytes_per_us = 91e3, target.cycles_per_us = 1980;  // four SMs of an H100
-        for (row& r : rows)
-            if (r.computes.kind() == skeleton::matvec &&
-                r.computes.product().activation == format::q8_1)
-                r.computes.product().epilogue = normed_matvec_of(q4).epilogue;
-        for (const format_set s : {q4, q4 | q6})
-            rows.push_back(row_of(normed_matvec_of(s), normed_matvec));
-        chains.assign(toy_table().chains, toy_table().chains + toy_table().chain_count);
-        for (lowered_chain& c : chains)
-            c.stages[c.count++] = {.kind = stage_kind::epilogue,
-                                   .parts = normed_matvec_of(q4).epilogue};
-    }
-
-    table get() const {
-        table t = toy_table();
-        t.target = &target;
-        t.rows = rows.data();
-        t.row_count = static_cast<int>(rows.size());
-        t.chains = chains.data();
-        t.measured = medians.data();
-        t.measured_count = static_cast<int>(medians.size());
-        return t;
-    }
-    int normed_row() const { return toy_row_count; }
-
-    plan planned(graph_builder& g, const options& asked = {}) const {
-        return checked_plan(g, get(), asked);
-    }
-};
 
 /// Two matrices that read the norm, as nodes 2 and 3.
 struct read_norm : norm_case {
@@ -254,33 +198,28 @@ TEST_CASE("medians decide where a norm is made if all three launches have one", 
     const plan before = rows.planned(c.g);
     product_problem inside = before.steps()[1].what.product();
     inside.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
-    const auto add = [&rows](const problem& p, int row, float us) {
-        rows.medians.push_back({problem_key(p), row, us, 0});
-        std::sort(rows.medians.begin(), rows.medians.end(),
-                  [](const auto& a, const auto& b) { return a.problem < b.problem; });
-    };
     SECTION("a median of one way beside predictions of the other decides nothing") {
-        add(inside, rows.normed_row(), 0.01f);
+        rows.measure(inside, 0.01f, rows.normed_row());
         CHECK(steps_of(rows.planned(c.g)) == steps_of(before));
         CHECK(rows.planned(c.g).chains()[0].norm_apart.have == before.chains()[0].norm_apart.have);
     }
     SECTION("nor do medians of the two launches beside a prediction of the one") {
         rows.target.node_us = 1000;
         REQUIRE(steps_of(rows.planned(c.g)) == "2: 0 1 2 3");
-        add(before.steps()[0].what, before.steps()[0].row, 0.01f);
+        rows.measure(before.steps()[0].what, 0.01f, before.steps()[0].row);
         CHECK(steps_of(rows.planned(c.g)) == "2: 0 1 2 3");
-        add(before.steps()[1].what, before.steps()[1].row, 0.01f);
+        rows.measure(before.steps()[1].what, 0.01f, before.steps()[1].row);
         CHECK(steps_of(rows.planned(c.g)) == "2: 0 1 2 3");
     }
     SECTION("of two measured, the faster") {
-        add(before.steps()[0].what, before.steps()[0].row, 3);
-        add(before.steps()[1].what, before.steps()[1].row, 4);
-        add(inside, rows.normed_row(), 7.5f);
+        rows.measure(before.steps()[0].what, 3, before.steps()[0].row);
+        rows.measure(before.steps()[1].what, 4, before.steps()[1].row);
+        rows.measure(inside, 7.5f, rows.normed_row());
         CHECK(apart(rows.planned(c.g)) == reason::norm_slower);
         rows.medians.clear();
-        add(before.steps()[0].what, before.steps()[0].row, 3);
-        add(before.steps()[1].what, before.steps()[1].row, 4);
-        add(inside, rows.normed_row(), 6.5f);
+        rows.measure(before.steps()[0].what, 3, before.steps()[0].row);
+        rows.measure(before.steps()[1].what, 4, before.steps()[1].row);
+        rows.measure(inside, 6.5f, rows.normed_row());
         CHECK(steps_of(rows.planned(c.g)) == "2: 0 1 2 3");
     }
 }

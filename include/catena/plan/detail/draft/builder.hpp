@@ -30,7 +30,7 @@ class plan_builder : drafter {
           judge_(g_, draft_.accepted, known_, choices_, sums_),
           weigh_(g_, draft_.accepted, choices_),
           outputs_(drafted),
-          trial_(drafted, judge_, weigh_),
+          trial_(drafted, outputs_, judge_, weigh_),
           groups_(drafted, outputs_, trial_),
           inside_(drafted, outputs_, trial_, groups_, weigh_),
           attention_(drafted, judge_, groups_),

@@ -4,6 +4,7 @@
 
 #include "catena/plan/detail/draft/norm_beginner.hpp"
 #include "catena/plan/detail/draft/outputs.hpp"
+#include "catena/plan/detail/draft/quantizing_readers.hpp"
 #include "catena/plan/detail/find/weigh.hpp"
 #include "catena/plan/detail/order/trial.hpp"
 
@@ -26,8 +27,12 @@ struct made_value {
 
 class group_trial : drafter {
   public:
-    group_trial(draft& drafted, reader_judge& judge, weigher& weigh)
-        : drafter(drafted), judge_(judge), weigh_(weigh), norms_(drafted, judge, weigh) {}
+    group_trial(draft& drafted, output_finder& outputs, reader_judge& judge, weigher& weigh)
+        : drafter(drafted),
+          judge_(judge),
+          weigh_(weigh),
+          norms_(drafted, judge, weigh),
+          readers_(drafted, outputs, weigh) {}
 
     /// Tries a step of an activation's readers, without outputs yet, for the matmul at a node and
     /// others like it.
@@ -75,6 +80,7 @@ class group_trial : drafter {
     reader_judge& judge_;
     weigher& weigh_;
     norm_beginner norms_;
+    quantizing_readers readers_;
     std::vector<made_value> values_;
 
     /// The answers to a trial that are not the node which forbids it.
@@ -102,7 +108,11 @@ class group_trial : drafter {
                 }
             }
         }
-        std::optional<made_value> value = quantized(f, tried, o);
+        std::optional<made_value> value = quantized(f, tried, o), written;
+        const product_problem& group = tried.step().what.product();
+        if (value && !value->begins && readers_.take_less_time(f, group, o, value->value) &&
+            open(tried, o, written))
+            return true;
         if (!open(tried, o, value)) return false;
         keep(value);
         return true;
@@ -236,23 +246,10 @@ class group_trial : drafter {
     std::int32_t cover(attempt& tried, const output& o) {
         for (const std::int32_t n : o.nodes)  // an ADD of two matmuls follows both
             if (draft_.covered(n) || tried.trial().has(n)) return n;
-        for (const std::int32_t n : o.nodes) {
-            const tensor& t = view_.node(n);
-            covered_node c{n, view_.nodes[n] != o.result, 0, 0};
-            if (is_matmul(t.kind)) {
-                const product_problem& what = tried.step().what.product();
-                const bool lies = what.needs.activation == format::f32 && !makes_norm(what) &&
-                                  !gates_inside(what) && !reads_what_is_copied(tried);
-                c.internal =
-                    lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
-            } else {
-                c.internal = fed_by(g_, n, o.nodes);
-                for (int slot = 0; slot < 2; ++slot)
-                    if (o.reads_by_element(t.src[slot])) c.by_element |= 1u << slot;
-                c.into = o.result;
-            }
-            tried.trial().nodes.push_back(c);
-        }
+        const product_problem& what = tried.step().what.product();
+        const bool lies = what.needs.activation == format::f32 && !makes_norm(what) &&
+                          !gates_inside(what) && !reads_what_is_copied(tried);
+        for (const std::int32_t n : o.nodes) tried.trial().nodes.push_back(node_of(g_, o, n, lies));
         return -1;
     }
 

@@ -21,6 +21,22 @@ inline bool read_as_copy(const graph_index& g, std::int32_t value) {
     });
 }
 
+/// What a node of an output touches in the output's step. `lies`: the matmul reads its activation
+/// where the graph has it, not out of the workspace.
+inline covered_node node_of(const graph_index& g, const output& o, std::int32_t node, bool lies) {
+    const tensor& t = g.view.node(node);
+    covered_node c{node, g.view.nodes[node] != o.result, 0, 0};
+    if (is_matmul(t.kind)) {
+        c.internal = lies ? 0u : 2u;  // source 1
+        return c;
+    }
+    c.internal = fed_by(g, node, o.nodes);
+    for (int slot = 0; slot < 2; ++slot)
+        if (o.reads_by_element(t.src[slot])) c.by_element |= 1u << slot;
+    c.into = o.result;
+    return c;
+}
+
 class output_finder : drafter {
   public:
     using drafter::drafter;

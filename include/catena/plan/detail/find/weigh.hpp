@@ -46,6 +46,21 @@ class weigher {
         });
     }
 
+    /// Does a value take less time if the launch that reads it quantizes it, than if the launch
+    /// that makes it does? `group` has not the output yet. The readers' launch: `reads` what is
+    /// quantized, or `quantizes`.
+    bool quantizing_pays(const product_problem& group, const output& o,
+                         const product_problem& reads, const product_problem& quantizes) {
+        product_problem makes = group, writes = group;
+        add_member(view_, makes, o, true, false);
+        add_member(view_, writes, o, false, true);
+        return quantizing_.of({makes, reads}, [&] {
+            if (rows_.pick(writes).row < 0 || rows_.pick(quantizes).row < 0) return false;
+            return shorter(rows_.time(writes) + rows_.time(quantizes),
+                           rows_.time(makes) + rows_.time(reads));
+        });
+    }
+
     /// Does the launch of these experts with their sum, and a norm of it, take less time than the
     /// launch without the sum, and a norm that adds it up? In both cases the norm is taken to add
     /// what else joins the sum: a shared expert's result and a residual. (With few tokens the
@@ -135,6 +150,10 @@ class weigher {
     /// By the launch that makes a norm's input and the one that reads the norm: does it pay to
     /// begin the norm in the first and to end it in the second?
     memo<std::tuple<product_problem, product_problem>, bool> beginning_;
+
+    /// By the launch that makes a value and quantizes it, and the one that reads that: do readers
+    /// that quantize take less time?
+    memo<std::tuple<product_problem, product_problem>, bool> quantizing_;
 
     /// Some members of a launch, as a launch.
     static product_problem members_of(const product_problem& all, int first, int count) {

@@ -1,0 +1,67 @@
+// Who quantizes a value that one launch makes and another multiplies: its maker, in its epilogue,
+// or its readers, which then read floats. These do it while their first weights are on their way,
+// where the maker's results wait for their neighbors.
+#pragma once
+
+#include "catena/plan/detail/draft/inside_judge.hpp"
+#include "catena/plan/detail/draft/outputs.hpp"
+#include "catena/plan/detail/find/weigh.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace CATENA_NAMESPACE {
+
+class quantizing_readers : drafter {
+  public:
+    quantizing_readers(draft& drafted, output_finder& outputs, weigher& weigh)
+        : drafter(drafted), outputs_(outputs), weigh_(weigh), judge_(drafted) {}
+
+    /// Are all readers of an output in one launch that may quantize it, and does that take less
+    /// time than if the output's launch does? `value` is the output as an activation; `group` has
+    /// not the output yet.
+    bool take_less_time(const family& f, const product_problem& group, const output& o,
+                        const match& value) {
+        if (value.readers.size() > max_members ||
+            judge_.fits(value, judge_.scope_of(value, false)).found())
+            return false;
+        std::vector<reader> all = value.readers;
+        std::vector<output> made = outputs_.outputs(f.common, all.data(), all.data() + all.size());
+        const bool together =
+            std::all_of(all.begin(), all.end(), [](const reader& r) { return r.dealt; });
+        const bool better = together && may_read(made) && pays(value, group, o, made);
+        outputs_.reuse(std::move(made));
+        return better;
+    }
+
+  private:
+    output_finder& outputs_;
+    weigher& weigh_;
+    inside_judge judge_;
+    trial_step together_;  // scratch: the readers' launch
+
+    /// May these outputs be written while the value is read where it lies? Memory of a value whose
+    /// last matmul has run may be that of a sum which the matmul's launch adds.
+    bool may_read(const std::vector<output>& made) {
+        together_.nodes.clear();
+        for (const output& o : made)
+            for (const std::int32_t n : o.nodes) together_.nodes.push_back(node_of(g_, o, n, true));
+        return !draft_.accepted.meets_itself(together_);
+    }
+
+    /// Their launch must take less time than a row step and a launch behind it, too.
+    bool pays(const match& value, const product_problem& group, const output& o,
+              const std::vector<output>& made) {
+        product_problem reads =
+            empty_group(view_, skeleton::matvec, format::q8_1, made.front().matmul);
+        for (const output& by : made) add_member(view_, reads, by, false, true);
+        product_problem quantizes = reads;
+        quantizes.needs.activation = format::f32;
+        return !weigh_.inside(value, quantizes).found() &&
+               weigh_.quantizing_pays(group, o, reads, quantizes);
+    }
+};
+
+}  // namespace CATENA_NAMESPACE
