@@ -9,6 +9,7 @@
 #include "catena/format/random.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -29,15 +30,13 @@ inline std::vector<operands> operand_sets(const problem& p, std::int32_t band, c
     return sets;
 }
 
-/// Seeded data for an input: numbers, blocks of a format, or distinct ids for each token.
+/// Seeded data for an input: numbers, blocks of a format, or ids.
 inline void fill(const stretch& s, std::uint64_t seed) {
     std::vector<std::byte> data(static_cast<std::size_t>(std::min<std::int64_t>(s.bytes, 1 << 20)));
     const auto block = static_cast<std::size_t>(info(s.type).block_bytes);
     if (s.type == format::i32) {
-        auto* const ids = reinterpret_cast<std::int32_t*>(data.data());
-        for (std::size_t i = 0; i < data.size() / 4; ++i)
-            ids[i] = static_cast<std::int32_t>((random_bits(seed, 0) + i * 7) %
-                                               static_cast<unsigned>(s.id_limit));
+        const std::vector<std::int32_t> ids = ids_of(s, seed);
+        std::memcpy(data.data(), ids.data(), data.size());
     } else if (s.type == format::f32) {
         fill_random_values(seed, 0, {reinterpret_cast<float*>(data.data()), data.size() / 4});
     } else {

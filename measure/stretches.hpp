@@ -12,8 +12,9 @@ struct table_of_stretches {
     operands& to;
     dealer& deal;
 
-    std::byte* input(std::int64_t bytes, format type = format::f32, std::int32_t id_limit = 0) {
-        to.inputs.push_back({deal.input(bytes), bytes, type, id_limit});
+    std::byte* input(std::int64_t bytes, format type = format::f32, std::int32_t id_limit = 0,
+                     std::int32_t id_run = 0) {
+        to.inputs.push_back({deal.input(bytes), bytes, type, id_limit, id_run});
         return to.inputs.back().at;
     }
     /// An activation of fp8_group: all rows, and then their scales.

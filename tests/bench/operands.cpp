@@ -243,3 +243,23 @@ TEST_CASE("A launch that begins or ends a norm is dealt its weight and squares")
         if (both) CHECK(a.eps > 3.5f / 32);  // random squares may be as far below 0
     }
 }
+
+TEST_CASE("Tokens are dealt experts at random, each of them distinct ones") {
+    constexpr int tokens = 4, slots = 4, experts = 32, launches = 2000;
+    int met = 0;
+    for (int seed = 0; seed < launches; ++seed) {
+        const auto ids = ids_of({nullptr, 4 * tokens * slots, format::i32, experts, slots},
+                                static_cast<std::uint64_t>(seed));
+        REQUIRE(ids.size() == tokens * slots);
+        for (auto token = ids.begin(); token != ids.end(); token += slots)
+            CHECK(std::set<std::int32_t>(token, token + slots).size() == slots);
+        met += static_cast<int>(std::set<std::int32_t>(ids.begin(), ids.end()).size());
+    }
+    product_problem p;
+    p.needs.kind = skeleton::matvec;
+    p.expert = true, p.tokens = tokens, p.columns = tokens * slots;
+    CHECK(static_cast<double>(met) / launches ==
+          Approx(matrices_read(p, {.experts = experts})).epsilon(0.01));
+    const auto distinct = ids_of({nullptr, 4 * 31, format::i32, 32}, 1);
+    CHECK(std::set<std::int32_t>(distinct.begin(), distinct.end()).size() == 31);
+}

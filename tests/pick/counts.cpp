@@ -334,3 +334,33 @@ TEST_CASE("Warps that share rows and keep up with memory get one block on an SM"
     CHECK(band(3220) == 16);
     CHECK(band(0) == 16);  // not counted
 }
+
+TEST_CASE("Experts that several tokens draw come from memory once, and from L2 for the others",
+          "[cost]") {
+    const arch& a = *arch_named("sm_90");
+    const row r = counted({1, 1, 0, 0});
+    const auto bytes_us = [&](int experts, int tokens, const cost_constants& c = {}) {
+        product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 4096}});
+        p.expert = true, p.member[0].experts = experts, p.tokens = tokens, p.columns = 2 * tokens;
+        return predicted_time(r, p, a, shape_of_launch(r, p, a, 8), c).bytes;
+    };
+    const double matrix = 4096.0 * 2304 / a.bytes_per_us;
+    CHECK(bytes_us(4, 1) == Approx(2 * matrix));
+    CHECK(bytes_us(4, 2) == Approx(3 * matrix));
+    CHECK(bytes_us(1000, 2) == Approx(4 * matrix).epsilon(0.01));
+    CHECK(bytes_us(2, 8) == Approx(16 * matrix / detail::l2_speedup));
+    CHECK(bytes_us(4, 2, as_recorded()) == Approx(4 * matrix));
+
+    product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 4096}});
+    p.expert = true, p.member[0].experts = 4, p.tokens = 2, p.columns = 4;
+    CHECK(detail::share_read_once(p, p.member[0]) == Approx(3.0 / 4));
+    p.needs.epilogue = epilogue_set::of(epilogue_part::combine);  // blocks read both slots
+    CHECK(detail::share_read_once(p, p.member[0]) == Approx(3.0 / 4));
+    p.needs.epilogue = {}, p.columns = 2 * 4;  // a matrix of each head, which all tokens read
+    CHECK(detail::share_read_once(p, p.member[0]) == Approx(1.0 / 2));
+
+    p.member[0].experts = 1000, p.columns = 2;
+    p.member[p.member_count++] = {.type = format::q4_K, .rows = 4096};  // both tokens read it
+    CHECK(predicted_time(r, p, a, shape_of_launch(r, p, a, 8)).bytes ==
+          Approx(3 * matrix).epsilon(0.01));
+}

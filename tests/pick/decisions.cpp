@@ -305,7 +305,7 @@ TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
     CHECK(predicted_us(r, norm_problem(2048, 4096), quick, {.resident = 2}) > 2 * alone);
 }
 
-TEST_CASE("bytes are those of every operand once, experts one matrix for each column",
+TEST_CASE("bytes are those of every operand once, experts as many as random draws meet",
           "[decisions]") {
     CHECK(bytes_of(norm_problem(512, 2)) == 4 * 512 * 2 + 4 * 512 + 2 * 576);
     product_problem p = matvec_problem(512, {{format::q4_K, 10}}, 3);
@@ -313,8 +313,14 @@ TEST_CASE("bytes are those of every operand once, experts one matrix for each co
     p.expert = true;
     p.tokens = 3;
     p.member[0].experts = 2;
-    CHECK(bytes_of(p) == 3 * 576 + 2 * 10 * 288 + 3 * 10 * 4);
-    p.tokens = 1;
+    CHECK(bytes_of(p) == 3 * 576 + 7 * 10 * 288 / 4 + 3 * 10 * 4);  // all but one time in eight
+    p.columns = 4, p.tokens = 2, p.member[0].experts = 4;  // of 36 ways to draw two and two
+    CHECK(bytes_of(p) == 2 * 576 + (6 * 2 + 24 * 3 + 6 * 4) / 36 * 10 * 288 + 4 * 10 * 4);
+    p.columns = 8;  // all of them
+    CHECK(bytes_of(p) == 2 * 576 + 4 * 10 * 288 + 8 * 10 * 4);
+    p.columns = 3, p.tokens = 3, p.needs.kind = skeleton::matmul;  // spread evenly
+    CHECK(bytes_of(p) == 3 * 576 + 3 * 10 * 288 + 3 * 10 * 4);
+    p.tokens = 1, p.needs.kind = skeleton::matvec;
     const std::int64_t of_experts = bytes_of(p);
     p.member[p.member_count++] = {format::q4_K, 10};  // dense, beside them: it has one column
     CHECK(bytes_of(p) - of_experts == 10 * 288 + 10 * 4);

@@ -31,24 +31,26 @@ inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
 /// Finds the token and the slot of a band of experts, and the matrix that the slot's id picks. It
 /// waits for the ids, or for the logits of experts; the bands before the first write the experts of
-/// a token each. Returns the band's number among the bands of one slot; a token's bands of dense
-/// members stand behind those of its slots. `ring` is the memory of the ring, which may be written
-/// until the ring is filled.
+/// a token each. Returns the band's number in the members that ids pick, or behind their bands, in
+/// dense members. Blocks that have one band of several slots, or of several tokens in a dense
+/// member, stand next to each other. Those of them that read one matrix get it from memory once,
+/// and else from L2. `ring` is the memory of the ring, which may be written until it is filled.
 template <matvec_policy P, class X>
 CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, std::byte* ring) {
     const bool combined = combines<P> && a.combined;
     const int slots = combined ? 1 : a.slots;
-    const int bands = slots * a.bands + a.dense_bands;  // of a token
-    int token = 0, slot = 0;  // few: a division is more code, and takes as long
-    if (a.ids == nullptr) {   // tokens may be many
-        token = static_cast<int>(static_cast<unsigned>(band) / static_cast<unsigned>(bands));
-        band -= token * bands;
+    int token = 0, slot = 0;
+    if (!P.routes || band >= 0) {
+        const int dense = band - a.columns * a.bands, at = dense < 0 ? band : dense * slots;
+        const auto quotient = [](int n, int by) {
+            return static_cast<int>(static_cast<unsigned>(n) / static_cast<unsigned>(by));
+        };
+        band = quotient(at, a.columns);
+        slot = at - band * a.columns;
+        token = quotient(slot, slots);
+        slot -= token * slots;
+        if (dense >= 0) band += a.bands;
     }
-    CATENA_NO_UNROLL
-    for (int left = a.columns - slots; left > 0 && band >= bands; left -= slots, ++token)
-        band -= bands;
-    CATENA_NO_UNROLL
-    for (; slot + 1 < slots && band >= a.bands; ++slot) band -= a.bands;
     b.token = token;
     if (band >= a.bands) return band;
     b.slot = slot;
@@ -76,9 +78,10 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band, st
 template <matvec_policy P, format_set W>
 inline constexpr bool matvec_possible = !objection_to(matvec_of(P, W), P);
 
-/// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
-/// more for each column where the norm that the launch makes is written too, or for each token
-/// whose experts it finds. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns
+/// The body. Grid: one block per band, times the columns for members whose matrix ids pick, and
+/// times the tokens for dense members beside them; one more for each column where the norm that
+/// the launch makes is written too, or for each token whose experts it finds. Shared memory as
+/// kernel/layout.hpp says. `a` follows args.hpp; a.columns
 /// <= P.columns when dense, every member's format is in W, k is a multiple of every member's block.
 template <class X, matvec_policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {

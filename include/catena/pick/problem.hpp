@@ -270,7 +270,21 @@ constexpr std::int64_t bytes_of(const row_problem& p) {
     return bytes;
 }
 
-/// Bytes of a product: experts count one matrix for each column, for nobody knows the ids.
+/// Matrices of a member that a launch reads, on average. Nobody knows the ids. The few tokens of a
+/// matvec are taken to draw their experts at random, so some draw what others have drawn; ids of a
+/// matmul are taken to spread evenly.
+constexpr double matrices_read(const product_problem& p, const problem_member& m) {
+    if (!by_ids(p, m)) return 1;
+    const auto experts = static_cast<double>(m.experts), columns = static_cast<double>(p.columns);
+    if (p.needs.kind == skeleton::matmul) return columns < experts ? columns : experts;
+    const auto slots = static_cast<double>(slots_of(p));
+    if (slots >= experts) return experts;
+    double by_nobody = 1;  // the share of the experts that no token draws
+    for (std::int64_t token = 0; token < p.tokens; ++token) by_nobody *= 1 - slots / experts;
+    return experts * (1 - by_nobody);
+}
+
+/// Bytes of a product, with the weights of the matrices that are read.
 constexpr std::int64_t bytes_of(const product_problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     std::int64_t bytes = tokens_of(p) * activation_row_bytes(x, p.k);
@@ -286,10 +300,8 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const std::int64_t columns = columns_of(p, m);
-        const std::int64_t matrices = !by_ids(p, m)           ? 1
-                                      : p.columns < m.experts ? p.columns
-                                                              : m.experts;
-        bytes += matrices * m.rows * weight_rows(m) * row_bytes(m.type, p.k);
+        const std::int64_t matrix = m.rows * weight_rows(m) * row_bytes(m.type, p.k);
+        bytes += static_cast<std::int64_t>(matrices_read(p, m) * static_cast<double>(matrix) + 0.5);
         int results = m.written ? 1 : 0;
         for (const epilogue_part part : m.epilogue)
             if (info(part).reads == part_operand::result) ++results;
@@ -302,7 +314,7 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     return bytes;
 }
 
-/// Bytes that any launch must move at least.
+/// Bytes that any launch must move at least, if experts are drawn as matrices_read says.
 constexpr std::int64_t bytes_of(const problem& p) {
     return p.visit([](const auto& own) { return bytes_of(own); });
 }

@@ -42,8 +42,8 @@ struct chain_place {
     std::int32_t activation = no_tensor;  ///< the tensor whose readers are served
     std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
                                 ///< quantizes it, or the readers' own step, which makes the norm
-                                ///< or the gated value, too; -1: float weights read the engine's
-                                ///< value
+                                ///< or the gated value, too; -1: readers take the value where
+                                ///< the graph has it
     bool begun = false;         ///< it is a norm that made_by begins and its readers end
     bool f32_written = false;   ///< the activation is written: others read it, or may
     bool sum_written = false;   ///< the sum is written: others read it, or may

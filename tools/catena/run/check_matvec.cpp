@@ -22,20 +22,19 @@ struct band {
 /// Columns of a token: its slots, unless they are added up.
 int columns_of_token(const matvec_args& a) { return a.combined ? 1 : a.slots; }
 
-/// Blocks of the columns before: a token's dense members stand behind its slots.
-int before_column(const matvec_args& a, const matvec_member& m, int column) {
-    if (!has_experts(a)) return 0;
-    const int slots = columns_of_token(a), of_token = slots * a.bands + a.dense_bands;
-    if (m.experts == 0) return column * of_token + (slots - 1) * a.bands;
-    return column / slots * of_token + column % slots * a.bands;
-}
-
+/// Blocks of all columns that have one band stand next to each other, and those of dense members
+/// behind the others.
 band band_at(const matvec_args& a, int member, int index, int column) {
     const matvec_member& m = a.member[member];
-    const int rows = band_results(a, m), first = index * rows;
+    const int rows = band_results(a, m), first = index * rows, place = m.first_band + index;
+    int block = place;
+    if (m.experts > 0)
+        block = place * a.columns + column;
+    else if (has_experts(a))
+        block =
+            a.bands * a.columns + (place - a.bands) * (a.columns / columns_of_token(a)) + column;
     return {member, column, first, std::min(first + rows, m.rows),
-            static_cast<std::uint32_t>(before_column(a, m, column) + m.first_band + index +
-                                       a.routing.tokens)};
+            static_cast<std::uint32_t>(block + a.routing.tokens)};
 }
 
 std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int random_rows) {

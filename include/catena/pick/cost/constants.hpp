@@ -35,7 +35,8 @@ struct cost_constants {
     double crowding = 0.2;
     /// Is the code that of the kernels on record? Its blocks read a norm's weight behind the wait.
     /// Launches that make a norm in passing wait for each step of their product, and warps that
-    /// share rows for whole columns, of which they multiply eight at the price of one.
+    /// share rows for whole columns, of which they multiply eight at the price of one. No two
+    /// tokens of its launches have one expert.
     bool on_record = false;
 
     // A row step.
@@ -80,6 +81,7 @@ inline constexpr double loaded_latency_us = 1.0;
 /// counts that: it slows all kernels, and hardly changes which row is picked. `catena explain` says
 /// what a whole graph would take.
 inline constexpr double cold_stream_share = 0.6;
+inline constexpr double l2_speedup = 2.5;  ///< L2 against memory, bytes per us
 /// The additional time of a CUDA graph's node if nothing of it starts early: an H100's probe has
 /// 0.81 us and 0.52 us.
 inline constexpr double late_node_us = 0.29;

@@ -5,8 +5,6 @@
 
 namespace CATENA_NAMESPACE::detail {
 
-inline constexpr double l2_speedup = 2.5;  ///< L2 against memory, bytes per us
-
 /// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, to load 8
 /// columns, and for each mma with its columns' scales.
 struct group_issues {

@@ -8,14 +8,15 @@ namespace CATENA_NAMESPACE::detail {
 
 /// The shares of a launch: that of its busiest SM, and that of a warp there.
 struct matvec_share {
-    double weights = 0;  ///< bytes, padded to whole bands
-    double rows = 0;     ///< weight rows of all members
-    double blocks = 0;   ///< blocks of the launch
-    double of_sm = 0;    ///< the SM's share of the rows if blocks spread evenly, 1: all of them
-    double room = 0;     ///< share of the rows whose blocks an SM could hold
-    double warps = 0;    ///< warps of a block
-    double groups = 0;   ///< groups of rows of a warp, one after the other, in all blocks
-    double turns = 0;    ///< stages of the ring that a group takes
+    double weights = 0;   ///< bytes, padded to whole bands, for every column that reads them
+    double distinct = 0;  ///< those bytes, once for all columns
+    double rows = 0;      ///< weight rows of all members
+    double blocks = 0;    ///< blocks of the launch
+    double of_sm = 0;     ///< the SM's share of the rows if blocks spread evenly, 1: all of them
+    double room = 0;      ///< share of the rows whose blocks an SM could hold
+    double warps = 0;     ///< warps of a block
+    double groups = 0;    ///< groups of rows of a warp, one after the other, in all blocks
+    double turns = 0;     ///< stages of the ring that a group takes
     double ahead = 0;  ///< share of those stages that are filled before the warp waits for columns
     double overlap = 0;  ///< share of the blocks that start while the launch before runs
 };
@@ -26,6 +27,20 @@ constexpr double filled_rows(const product_problem& p, int member, std::int32_t 
     const problem_member& m = p.member[member];
     const std::int64_t times = times_of(p, m) * slots_summed(p);
     return static_cast<double>(bands_of(m, band)) * band * static_cast<double>(times);
+}
+
+/// The share of a member's matrices that is read from memory: blocks that read one of them for
+/// different columns stand next to each other (take_slot in kernel/matvec.hpp).
+constexpr double share_read_once(const product_problem& p, const problem_member& m) {
+    const std::int64_t times = times_of(p, m) * slots_summed(p);
+    return matrices_read(p, m) / static_cast<double>(times);
+}
+
+/// The time in which weights arrive, from memory or from L2.
+constexpr double weights_us(const matvec_share& has, const arch& a, const cost_constants& c) {
+    if (c.on_record) return has.weights / a.bytes_per_us;
+    const double all = has.weights / l2_speedup;
+    return (has.distinct > all ? has.distinct : all) / a.bytes_per_us;
 }
 
 /// Blocks of the next launch that find room beside those of this one, for each block of this one.
@@ -48,8 +63,10 @@ constexpr matvec_share share_of_matvec(const row& r, const product_problem& p, c
     matvec_share out;
     for (int i = 0; i < p.member_count; ++i) {
         const double rows = filled_rows(p, i, shape.band);
+        const double bytes = rows * static_cast<double>(row_bytes(p.member[i].type, p.k));
         out.rows += rows;
-        out.weights += rows * static_cast<double>(row_bytes(p.member[i].type, p.k));
+        out.weights += bytes;
+        out.distinct += bytes * share_read_once(p, p.member[i]);
     }
     out.blocks = static_cast<double>(blocks_of(r, p, shape.band)) * share.cluster;
     const double most = units(out.blocks, a.sms), waves = units(most * share.width, shape.resident);
@@ -325,7 +342,7 @@ constexpr launch_time matvec_time(const row& r, const product_problem& p, const 
     const double spare = (n.columns > met && !free ? n.columns - met : 0.0) +
                          (r.computes.product().weights.size() - p.needs.weights.size());
     launch_time out;
-    out.bytes = has.weights / a.bytes_per_us;
+    out.bytes = weights_us(has, a, c);
     out.results = (shape.share.cluster > 1 ? cluster_us : 0) + slots_us(p, a) + quantized_us(p, c) +
                   heads_us(p, a);
     const double unhidden =

@@ -11,7 +11,7 @@ namespace CATENA_NAMESPACE {
 /// What the time of a launch is made of, in us.
 struct launch_time {
     double node = 0;     ///< a node of a CUDA graph
-    double bytes = 0;    ///< what memory takes: a matvec's weights in whole bands, else all bytes
+    double bytes = 0;    ///< what memory or L2 takes: a matvec's weights in whole bands, else all
     double columns = 0;  ///< of what memory does not hide, the share of the wait for columns
     double warps = 0;    ///< of that, the share of the rest of its busiest warp's way
     double results = 0;  ///< behind the products: quantizing, sums over slots, meetings of clusters

@@ -177,20 +177,23 @@ inline std::int32_t before_norm(const graph_index& g, std::int32_t value) {
 }
 
 /// The last node that may run in one launch with the matrices which alone read a value: till then
-/// that launch may read the value, or what it makes the value of: the input of a norm; a gate, or
-/// what was copied to it, and what is gated. It does so with few tokens alone; a prompt keeps them,
-/// too, since engines run a token in memory allocated for a prompt. keep(tensor, last)
+/// that launch may read the value, which other matrices may have made, or what it makes the value
+/// of: the input of a norm; a gate, or what was copied to it, and what is gated. It does so with
+/// few tokens alone; a prompt keeps them, too, since engines run a token in memory allocated for a
+/// prompt. keep(tensor, last)
 template <class Keep>
 void keep_activations(const graph_index& g, const slot_map& slots, const Keep& keep) {
     for (const slot_map::candidate& c : slots.candidates()) {
         if (!read_by_matrices(g, c.value)) continue;
         const std::int32_t made = made_before_constants(g, c.value);
         const op kind = made < 0 ? op::none : g.kind(made);
-        if (kind == op::norm || is_matmul(kind)) continue;  // whose launch quantizes the value
+        if (kind == op::norm) continue;
         const gated v = made < 0 ? gated{{made, reason::no_gate}} : gated_at(g, made);
         if (v.why.found()) {
             keep(before_norm(g, c.value), c.until);
-        } else if (!gated_where_made(g, v)) {
+        } else if (gated_where_made(g, v)) {
+            keep(c.value, c.until);
+        } else {
             for (const std::int32_t t : {v.x.tensor, before_norm(g, v.x.tensor), v.gate.tensor,
                                          gathered_at(g, made).gate.tensor})
                 keep(t, c.until);

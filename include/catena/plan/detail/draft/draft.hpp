@@ -20,11 +20,11 @@
 namespace CATENA_NAMESPACE {
 
 /// A value that is quantized once, and its readers. A row step computes it, or the epilogue of a
-/// group's step. Or the engine computes it, and float weights are multiplied with it as it is.
+/// group's step. Or it is there as f32, and its readers quantize it or multiply it as it is.
 struct shared_activation {
     std::int32_t chain = -1;  ///< index into the table's chains
     match found;
-    std::int32_t made_by = -1;  ///< step that makes it; -1: the engine does
+    std::int32_t made_by = -1;  ///< step that makes it in these layouts; -1: none
     format_set layouts;         ///< layouts in which it is quantized
     bool begun = false;         ///< made_by begins the norm, and the readers end it
     obstacle norm_apart;        ///< why a step of its own makes its norm, not its readers'

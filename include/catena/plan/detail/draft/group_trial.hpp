@@ -110,8 +110,9 @@ class group_trial : drafter {
         }
         std::optional<made_value> value = quantized(f, tried, o), written;
         const product_problem& group = tried.step().what.product();
-        if (value && !value->begins && readers_.take_less_time(f, group, o, value->value) &&
-            open(tried, o, written))
+        // Beside others that the launch quantizes, nothing is gained.
+        if (alone && value && !value->begins &&
+            readers_.take_less_time(f, group, o, value->value) && open(tried, o, written))
             return true;
         if (!open(tried, o, value)) return false;
         keep(value);

@@ -1,8 +1,8 @@
 // Activations that are computed in the launch of their readers (policy.placement). If only the
-// matrices of one launch read a norm or a gated value, or need a quantized copy of a value of the
-// engine's, that launch can compute it, and no row step is needed. A launch of float weights that
-// computes a norm also writes it, as f32 and as q8_1, for all later readers. The table says which
-// groups can do this; the cost model or medians say whether it takes less time.
+// matrices of one launch read a norm or a gated value, or need a quantized copy of a value that is
+// there as f32, that launch can compute it, and no row step is needed. A launch of float weights
+// that computes a norm also writes it, as f32 and as q8_1, for all later readers. The table says
+// which groups can do this; the cost model or medians say whether it takes less time.
 #pragma once
 
 #include "catena/plan/detail/draft/group.hpp"

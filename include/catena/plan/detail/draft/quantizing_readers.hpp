@@ -1,6 +1,6 @@
 // Who quantizes a value that one launch makes and another multiplies: its maker, in its epilogue,
-// or its readers, which then read floats. These do it while their first weights are on their way,
-// where the maker's results wait for their neighbors.
+// or its readers, which then read floats. A maker's results first have to meet, 32 of them in a
+// block of its shared memory. Readers quantize while their first weights are on their way.
 #pragma once
 
 #include "catena/plan/detail/draft/inside_judge.hpp"
@@ -21,17 +21,18 @@ class quantizing_readers : drafter {
 
     /// Are all readers of an output in one launch that may quantize it, and does that take less
     /// time than if the output's launch does? `value` is the output as an activation; `group` has
-    /// not the output yet.
+    /// not the output yet. A table that has the engine's times looks them up for a maker together
+    /// with its readers, so there the maker quantizes.
     bool take_less_time(const family& f, const product_problem& group, const output& o,
                         const match& value) {
-        if (value.readers.size() > max_members ||
+        if (known_.rows.rows().engine_count > 0 || value.readers.size() > max_members ||
             judge_.fits(value, judge_.scope_of(value, false)).found())
             return false;
         std::vector<reader> all = value.readers;
         std::vector<output> made = outputs_.outputs(f.common, all.data(), all.data() + all.size());
         const bool together =
             std::all_of(all.begin(), all.end(), [](const reader& r) { return r.dealt; });
-        const bool better = together && may_read(made) && pays(value, group, o, made);
+        const bool better = together && may_run(made) && pays(value, group, o, made);
         outputs_.reuse(std::move(made));
         return better;
     }
@@ -42,13 +43,20 @@ class quantizing_readers : drafter {
     inside_judge judge_;
     trial_step together_;  // scratch: the readers' launch
 
-    /// May these outputs be written while the value is read where it lies? Memory of a value whose
-    /// last matmul has run may be that of a sum which the matmul's launch adds.
-    bool may_read(const std::vector<output>& made) {
+    /// May the launch of these outputs run where its first matmul or its last node would? There it
+    /// reads the value where it lies. Its memory may have other values by then, or be that of a sum
+    /// which the launch adds.
+    bool may_run(const std::vector<output>& made) {
+        const node_list& lead = made.front().nodes;
         together_.nodes.clear();
         for (const output& o : made)
             for (const std::int32_t n : o.nodes) together_.nodes.push_back(node_of(g_, o, n, true));
-        return !draft_.accepted.meets_itself(together_);
+        const auto may_run_at = [this](std::int32_t node) {
+            together_.launch_at = node;
+            return draft_.accepted.blocker(together_) < 0;
+        };
+        return may_run_at(made.front().matmul) ||
+               may_run_at(*std::max_element(lead.begin(), lead.end()));
     }
 
     /// Their launch must take less time than a row step and a launch behind it, too.

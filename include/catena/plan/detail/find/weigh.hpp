@@ -116,8 +116,8 @@ class weigher {
     }
 
     /// Does the last member take less time beside the others than in a launch of its own, if it is
-    /// a dense matrix beside experts? The blocks of each token read it again, so with one token it
-    /// does. With several its bits are others.
+    /// a dense matrix beside experts? The blocks of each token read it again, if from L2, so with
+    /// one token it does. With several its bits are others.
     bool beside_pays(const product_problem& together) {
         const int last = together.member_count - 1;
         if (!together.expert || together.member[last].experts > 0 || together.tokens == 1)
