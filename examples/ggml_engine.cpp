@@ -51,9 +51,11 @@ class engine {
         const catena::plan* found = planner_.before_walk({graph, 0, known}, state);
         if (found == nullptr) return report(state);
         const catena::plan& plan = *found;
-        void* workspace = machine_.allocate<std::byte>(
-            "workspace", static_cast<std::size_t>(plan.workspace_bytes()),
-            catena::exec::memory::uninitialized);
+        void* workspace = nullptr;  // a plan may need none
+        if (plan.workspace_bytes() > 0)
+            workspace = machine_.allocate<std::byte>(
+                "workspace", static_cast<std::size_t>(plan.workspace_bytes()),
+                catena::exec::memory::uninitialized);
         for (int i = 0; i < plan.size(); ++i) {
             if (plan.at(i).role == catena::role::engine) cpu_.run(ggml_graph_node(graph, i));
             if (plan.at(i).role != catena::role::launch) continue;

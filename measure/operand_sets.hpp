@@ -1,6 +1,7 @@
 // One launch on several sets of operands in turn, so that none of its inputs is in the L2 cache.
 #pragma once
 
+#include "ids.hpp"
 #include "measure.hpp"
 #include "operands.hpp"
 #include "replay.hpp"

@@ -1,7 +1,6 @@
 #include "operands.hpp"
 #include "stretches.hpp"
 
-#include "catena/format/random.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/config.hpp"
 
@@ -239,15 +238,6 @@ operands operands_of(const problem& p, std::int32_t band, dealer& deal) {
     else
         fill_matmul(p.product(), band, {out, deal});
     return out;
-}
-
-std::vector<std::int32_t> ids_of(const stretch& s, std::uint64_t seed) {
-    std::vector<std::int32_t> ids(static_cast<std::size_t>(s.bytes) / 4);
-    const std::size_t run = s.id_run > 0 ? static_cast<std::size_t>(s.id_run) : ids.size();
-    for (std::size_t i = 0; i < ids.size(); ++i)
-        ids[i] = static_cast<std::int32_t>((random_bits(seed, i / run) + i % run * 7) %
-                                           static_cast<unsigned>(s.id_limit));
-    return ids;
 }
 
 }  // namespace catena::bench

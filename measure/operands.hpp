@@ -42,10 +42,6 @@ struct stretch {
     std::int32_t id_run = 0;    ///< of ids: those of a token, which differ; 0: all of them do
 };
 
-/// Seeded ids of a stretch. Those of a token begin somewhere and are seven apart, so tokens draw
-/// experts at random, and some draw what others have drawn.
-std::vector<std::int32_t> ids_of(const stretch& s, std::uint64_t seed);
-
 struct operands {
     skeleton kind = skeleton::row;
     row_args row;        ///< problems of the row skeleton

@@ -2,6 +2,7 @@
 // with the formats and the inner product that it has, runs on the host executor without a finding.
 #include "catena_test/catch.hpp"
 
+#include "ids.hpp"
 #include "operands.hpp"
 
 #include "catena/exec/host.hpp"

@@ -57,7 +57,9 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
             return placement_of(r.policy) == norm_placement::deferred;
         }));
     }
-    CHECK(inside == 35);  // the ffn of all layers but the first: its residual is a leaf's
+    // The ffn of all layers but the first, whose residual is a leaf's: gate and up that quantize,
+    // and that leave it to down.
+    CHECK(inside == 2 * 35);
 }
 
 TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all else", "[tune]") {

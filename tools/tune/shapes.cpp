@@ -94,6 +94,62 @@ bool does_more(const problem& p) {
     return makes_norm(p) || quantizes_inside(p) || routes(p.product());
 }
 
+/// Gathers the distinct problems of plans.
+class gathered {
+  public:
+    gathered(const table& t, const selection& wanted) : t_(t), wanted_(wanted) {}
+
+    std::vector<shape> distinct;
+
+    /// Steps of a plan that do more than what a launch of their own may do, or those that do not.
+    void take(const plan& planned, bool more) {
+        for (const step& s : planned.steps()) {
+            if (does_more(s.what) != more || !chosen(planned, s)) continue;
+            for (const problem& p : as_tuned(s.what))
+                add(planned.rows().rows[s.row].computes, p, tokens_of(planned));
+        }
+    }
+
+    /// Steps that another plan has not: makers whose readers quantize, the same behind a norm, and
+    /// these readers.
+    void take_others(const plan& planned, const plan& than, const table& apart) {
+        for (const step& s : planned.steps()) {
+            const auto same = [&s](const step& o) { return o.what == s.what; };
+            if (!does_more(s.what) || !chosen(planned, s) ||
+                std::any_of(than.steps().begin(), than.steps().end(), same))
+                continue;
+            add(planned.rows().rows[s.row].computes, as_tuned(s.what).front(), tokens_of(planned));
+            if (!makes_norm(s.what)) continue;
+            product_problem behind = s.what.product();
+            behind.needs.stages = {};
+            const picked by = pick(behind, apart);
+            if (by.row >= 0)
+                add(apart.rows[by.row].computes, as_tuned(behind).front(), tokens_of(planned));
+        }
+    }
+
+  private:
+    const table& t_;
+    const selection& wanted_;
+
+    bool chosen(const plan& planned, const step& s) const {
+        const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
+        return (wanted_.chains.empty() ||
+                (chain.chain >= 0 && chain_wanted(t_.chains[chain.chain], wanted_))) &&
+               formats_wanted(s.what, wanted_);
+    }
+
+    void add(const computation& computes, const problem& p, std::int64_t tokens) {
+        auto at = std::find_if(distinct.begin(), distinct.end(),
+                               [&p](const shape& k) { return k.what == p; });
+        if (at == distinct.end()) at = distinct.insert(distinct.end(), {computes, p});
+        ++at->places;
+        const bool row = p.kind() == skeleton::row;
+        at->work += static_cast<double>(bytes_of(p)) /
+                    static_cast<double>(row ? tokens : tokens_of(p.product()));
+    }
+};
+
 /// Throws with all of `known` at a name that is neither of them nor `also` one.
 void refuse_unknown(const char* what, const std::vector<std::string>& names,
                     const std::vector<std::string>& known,
@@ -166,29 +222,9 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
                              const selection& wanted) {
     const table t = set.rows();
     check_names(wanted, t);
-    std::vector<shape> distinct;
-    const auto take = [&](const plan& planned, bool made_inside) {
-        const std::int64_t tokens = tokens_of(planned);
-        for (const step& s : planned.steps()) {
-            if (does_more(s.what) != made_inside) continue;
-            const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
-            const bool chosen = wanted.chains.empty() ||
-                                (chain.chain >= 0 && chain_wanted(t.chains[chain.chain], wanted));
-            if (!chosen || !formats_wanted(s.what, wanted)) continue;
-            for (const problem& p : as_tuned(s.what)) {
-                auto at = std::find_if(distinct.begin(), distinct.end(),
-                                       [&](const shape& k) { return k.what == p; });
-                if (at == distinct.end())
-                    at = distinct.insert(distinct.end(), {planned.rows().rows[s.row].computes, p});
-                ++at->places;
-                const bool row = p.kind() == skeleton::row;
-                at->work += static_cast<double>(bytes_of(p)) /
-                            static_cast<double>(row ? tokens : tokens_of(p.product()));
-            }
-        }
-    };
+    gathered all{t, wanted};
     // What an activation takes apart from its readers, and what inside their launch: a plan has one
-    // of them.
+    // of them. So has it of results that their maker quantizes, or their readers.
     std::vector<row> without;
     std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without), [](const row& r) {
         const bool product = r.computes.kind() != skeleton::row;
@@ -203,20 +239,27 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     arch dear = *t.target;
     dear.node_us = 1e6;  // what need not has no launch of its own
     inside.device = dear;
+    table by_makers = inside;
+    const engine_median nothing;  // where the engine's times are known, makers quantize
+    by_makers.engine = &nothing, by_makers.engine_count = 1;
     for (const std::string& file : graphs) {
         const json::graph g = json::read(file);
-        for (const table& rows : {apart, inside}) {
-            const plan planned = planner{rows}.plan(g.view());
-            if (!planned.state().ok())
-                throw std::runtime_error(file + ": cannot be planned: " + planned.state().message);
-            take(planned, rows.device.has_value());
-        }
+        const auto planned = [&](const table& rows) {
+            plan p = planner{rows}.plan(g.view());
+            if (!p.state().ok())
+                throw std::runtime_error(file + ": cannot be planned: " + p.state().message);
+            return p;
+        };
+        const plan made = planned(by_makers);
+        all.take(planned(apart), false);
+        all.take(made, true);
+        all.take_others(planned(inside), made, apart);
     }
-    std::stable_sort(distinct.begin(), distinct.end(),
+    std::stable_sort(all.distinct.begin(), all.distinct.end(),
                      [](const shape& a, const shape& b) { return a.places > b.places; });
 
     std::vector<shape> classes;
-    for (const shape& s : distinct) {
+    for (const shape& s : all.distinct) {
         auto at = std::find_if(classes.begin(), classes.end(),
                                [&](const shape& c) { return same_class(c, s); });
         if (at == classes.end())

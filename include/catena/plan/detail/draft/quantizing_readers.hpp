@@ -26,7 +26,7 @@ class quantizing_readers : drafter {
     bool take_less_time(const family& f, const product_problem& group, const output& o,
                         const match& value) {
         if (known_.rows.rows().engine_count > 0 || value.readers.size() > max_members ||
-            judge_.fits(value, judge_.scope_of(value, false)).found())
+            !follow_alike(f) || judge_.fits(value, judge_.scope_of(value, false)).found())
             return false;
         std::vector<reader> all = value.readers;
         std::vector<output> made = outputs_.outputs(f.common, all.data(), all.data() + all.size());
@@ -42,6 +42,16 @@ class quantizing_readers : drafter {
     weigher& weigh_;
     inside_judge judge_;
     trial_step together_;  // scratch: the readers' launch
+
+    /// May the same follow a matmul that reads a value where it lies as one that reads it by a
+    /// family? In a table that was joined, one may have ops of an engine's own.
+    bool follow_alike(const family& f) const {
+        const auto of_values =
+            std::find_if(known_.families.begin(), known_.families.end(),
+                         [](const family& one) { return one.common.stages.empty(); });
+        return of_values != known_.families.end() &&
+               of_values->common.epilogue == f.common.epilogue;
+    }
 
     /// May the launch of these outputs run where its first matmul or its last node would? There it
     /// reads the value where it lies. Its memory may have other values by then, or be that of a sum
