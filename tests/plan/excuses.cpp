@@ -353,7 +353,7 @@ TEST_CASE("a source that is repeated in another way is not the source that a ste
 
 TEST_CASE("a launch is not asked for a layout that its row does not write") {
     graph_builder g;
-    const id x = g.other({g.input(format::f32, {512, 2})});  // of one, the reader may quantize the value
+    const id x = g.other({g.input(format::f32, {512, 2})});  // its reader may quantize one
     const id value = g.glu(g.matmul(format::q4_K, 512, x), g.matmul(format::q4_K, 512, x));
     g.other({g.matmul(format::q4_K, 256, value)});
     plan made = planned(g);
