@@ -86,6 +86,7 @@ struct placed_block {
 ///
 ///     static constexpr unsigned times_in_place(int group);  // a power of two, 128 at most
 ///     static constexpr float share_in_place(int group);
+///     static constexpr unsigned mask_in_place(int group);  // of a word, the group's bits
 ///     template <class X>
 ///     static void words_in_place(X& x, placed_block block, int group,
 ///                                unsigned (&q)[group_words]);
@@ -97,6 +98,9 @@ struct placed_block {
 ///     static constexpr int place_of_pair(int group);
 ///     static unsigned first_of_pair(unsigned word);
 ///     static unsigned second_of_pair(unsigned word);
+///     // With words in place, whose scales and mins have 6 bits: those of both groups.
+///     template <class X>
+///     static pair_scales scales_of_pair(X& x, placed_block block, int pair);
 ///
 /// Optional integer scales, for a format in which a scale of 16 values is a factor of the block
 /// times an integer, and q times that integer is an int8. Words may then be multiplied before a
@@ -128,6 +132,13 @@ struct group_scales {
 template <int Scales>
 struct group_scales<Scales, false> {
     real scale[Scales];
+};
+
+/// The scales and mins of two groups: factors of their block times what the bytes hold, first both
+/// scales, then both mins.
+struct pair_scales {
+    real d, dmin;
+    unsigned bytes;
 };
 
 /// `scales` and `mins` of a specialization of `unpack`, as its base.

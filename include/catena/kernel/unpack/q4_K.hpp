@@ -25,6 +25,19 @@ struct with_k4_scales : with_scales<1, true> {
         const real dmin = from_half(static_cast<std::uint16_t>(head.x >> 16));
         return {{d * from_int(static_cast<int>(scale))}, {dmin * from_int(static_cast<int>(min))}};
     }
+
+    /// Those of both groups of a pair, as integers. Bytes 0 and 1 are the scales, 2 and 3 the mins.
+    template <class X>
+    CATENA_FN static pair_scales scales_of_pair(X& x, placed_block block, int pair) {
+        const word4 head = x.load16(block);
+        const unsigned at = (static_cast<unsigned>(pair) & 1u) * 0x2222u + 0x5410u;
+        const unsigned low = x.permute(head.y, head.z, at);
+        const unsigned nibbles = x.permute(head.w, head.w >> 4, at) & 0x0f0f0f0fu;
+        const unsigned upper = nibbles | (low >> 2 & 0x30303030u);
+        return {from_half(static_cast<std::uint16_t>(head.x & 0xffffu)),
+                from_half(static_cast<std::uint16_t>(head.x >> 16)),
+                pair < 2 ? low & 0x3f3f3f3fu : upper};
+    }
 };
 
 template <>
@@ -48,11 +61,14 @@ struct unpack<format::q4_K> : with_k4_scales {
     CATENA_FN static constexpr float share_in_place(int group) {
         return group % 2 == 0 ? 1 : 1.0f / 16;
     }
+    CATENA_FN static constexpr unsigned mask_in_place(int group) {
+        return group % 2 == 0 ? 0x0f0f0f0fu : 0xf0f0f0f0u;
+    }
     template <class X>
     CATENA_FN static void words_in_place(X& x, placed_block block, int group,
                                          unsigned (&q)[group_words]) {
-        const unsigned mask = group % 2 == 0 ? 0x0f0f0f0fu : 0xf0f0f0f0u;
-        load_words<format::q4_K>(x, block, 16 + group / 2 * 32, q);
+        const unsigned mask = mask_in_place(group);
+        load_words<format::q4_K>(x, block, place_of_pair(group), q);
         CATENA_UNROLL
         for (int i = 0; i < group_words; ++i) q[i] &= mask;
     }
