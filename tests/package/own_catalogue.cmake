@@ -90,13 +90,13 @@ endif()
 run(${configure} -S ${EXAMPLES}/own_ops -B ${WORK}/own_ops)
 run(${CMAKE_COMMAND} --build ${WORK}/own_ops --target my_ops_sources)
 
-# for_graphs(<graphs> <target> <code> [arguments]): Catena's catalogue for graphs of Qwen3-8B. The build ends as <code>
+# for_graphs(<graphs> <code> [arguments]): Catena's catalogue for graphs of Qwen3-8B. The build ends as <code>
 # says, 0 or not; what it printed is in `said`, the set's rows are in `rows`.
-function(for_graphs files target code)
+function(for_graphs files code)
   file(GLOB graphs ${GRAPHS}/${files})
   execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/for_graphs -B ${WORK}/graphs ${cuda}
                           "-DGRAPHS=${graphs}" "-DARGUMENTS=${ARGN}" COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/graphs --target ${target}
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/graphs --target qwen3_sources
                   RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if((code EQUAL 0 AND NOT result EQUAL 0) OR (NOT code EQUAL 0 AND result EQUAL 0))
     message(FATAL_ERROR "a set for ${files} with ${ARGN} ends with ${result}:\n${said}")
@@ -107,7 +107,7 @@ function(for_graphs files target code)
 endfunction()
 
 # A set for a model's graphs has the few rows that they need.
-for_graphs(qwen3-8b-q4km.*.json.gz qwen3_sources 0)
+for_graphs(qwen3-8b-q4km.*.json.gz 0)
 list(LENGTH rows whole)
 if(whole EQUAL 0 OR whole GREATER 30)
   message(FATAL_ERROR "a set for three graphs of one model has ${whole} rows")
@@ -116,20 +116,20 @@ endif()
 # Within a budget, for which each row is compiled, it has fewer. Rows that were left out are named, and what they would
 # have gained.
 if(NVCC)
-  for_graphs(qwen3-8b-q4km.tg1.json.gz qwen3_sources 0 BUDGET 50KB)
+  for_graphs(qwen3-8b-q4km.tg1.json.gz 0 BUDGET 50KB)
   list(LENGTH rows some)
   if(some EQUAL 0 OR NOT some LESS whole)
     message(FATAL_ERROR "a budget left ${some} of ${whole} rows")
   endif()
   expect_said("left out [a-z0-9_A-Z.]+, [0-9]+ bytes: qwen3-8b-q4km.tg1.json.gz [0-9.]+ us \\([0-9.]+ %\\) faster with it"
               "the rows of sm_90 take [0-9]+ bytes of 50000 bytes")
-  for_graphs(none qwen3_sources 0 SHAPES q4_K,4096,12288,1 q6_K,4096,12288,1 BUDGET 30KB)
+  for_graphs(none 0 SHAPES q4_K,4096,12288,1 q6_K,4096,12288,1 BUDGET 30KB)
   list(LENGTH rows of_shapes)
   if(of_shapes EQUAL 0 OR of_shapes GREATER 2)  # a row that makes its activation, or two
     message(FATAL_ERROR "30 KB for two matmuls should have room for one and its activation: ${rows}")
   endif()
   expect_said("left out matvec[.]q[46]_K[a-z0-9_A-Z.]+, [0-9]+ bytes:" "the rows of sm_90 take [0-9]+ bytes of 30000 bytes")
-  for_graphs(qwen3-8b-q4km.tg1.json.gz qwen3_sources 2 BUDGET 1s)
+  for_graphs(qwen3-8b-q4km.tg1.json.gz 2 BUDGET 1s)
   expect_said("no row fits a budget of 1.00 s: [a-z0-9_A-Z.]+, the smallest that the graphs need, takes [0-9.]+ s: give")
 endif()
 

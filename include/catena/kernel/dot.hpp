@@ -110,7 +110,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                          step_bytes = step / block_elements<F> * block_bytes<F>;
     static_assert(step_bytes % 4 == 0, "a block's place beside words is that of the first step");
     /// Do two lanes share a pair of groups? Each loads and takes apart what the groups share, once
-    /// and for half of the rows. With more columns a lane would need more registers than it has.
+    /// and for half of the rows. Not with more columns: of each it would hold both groups.
     static constexpr bool in_pairs = has_pairs<F> && in_place && P.columns == 1 && rows % 2 == 0 &&
                                      lane_sums<P>::own <= lanes_of_row / 2;
     static constexpr int own_rows = in_pairs ? rows / 2 : rows;
@@ -169,6 +169,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             const real one = sum_of_lanes<lanes_of_row / 2, 1>(x, this->sum[0]);
             const real v = one + x.shuffle_xor(one, lanes_of_sum);
             const lane_place at = place(x, pairs);
+            // The other half of the warp has the rows of the other matrix, or the pair's other
+            // lane.
             const real up = x.shuffle_xor(v, lane_sums<P>::halves == 2 ? lanes_of_row : 1);
             if (at.finishes) finish(at.row, 0, v, up);
         } else {
