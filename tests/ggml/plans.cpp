@@ -243,7 +243,7 @@ TEST_CASE("Experts are chosen and weighed by steps", "[ggml]") {
     }
 }
 
-TEST_CASE("A planned graph is as near to exact activations as ggml's own", "[ggml]") {
+TEST_CASE("A planned graph is as near to exact activations as ggml's own", "[.long]") {
     each_subject([](const model& m) {
         architecture decoded = m.shape();
         decoded.decoded = true;
