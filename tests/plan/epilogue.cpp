@@ -179,6 +179,34 @@ TEST_CASE("a residual that comes later moves the step to the ADD", "[epilogue]")
     CHECK(steps_of(planned(c.g)) == "1: 0 1, 4: 2 4");
 }
 
+TEST_CASE("a residual is added to the only row that there is to pick", "[epilogue]") {
+    for (const std::int64_t columns : {1, 2}) {
+        CAPTURE(columns);
+        graph_builder g;
+        const id x = g.input(format::f32, {512, columns});
+        const id normed = g.mul(g.rms_norm(x), g.weight(format::f32, {512}));
+        const id ids = g.input(format::i32, {columns});
+        const auto picked = [&](id of) {
+            return g.node(op::get_rows, format::f32, {512, columns}, {of, ids});
+        };
+        const id row = picked(g.matmul(format::q4_K, 512, normed)), residual = picked(x);
+        const id sum = g.add(row, residual);
+        const plan p = planned(g);
+        if (columns == 2) {
+            CHECK(p.at(5).step < 0);
+            continue;
+        }
+        CHECK(steps_of(p) == "1: 0 1, 5: 2 3 5");
+        CHECK(p.args(1, nullptr).matvec.member[0].residual == g[residual].data);
+        CHECK(p.args(1, nullptr).matvec.member[0].dst == g[sum].data);
+    }
+    norm_case c;
+    const id o = c.g.matmul(format::q4_K, 512, c.mul);
+    const id row = c.g.node(op::get_rows, format::f32, {512, 1}, {o, c.g.input(format::i32, {1})});
+    c.g.other({c.g.add(row, c.x), row});
+    CHECK(steps_of(planned(c.g)) == "1: 0 1, 2: 2");  // somebody else reads the row
+}
+
 TEST_CASE("a LoRA beside a weight of a group stays right", "[epilogue]") {
     norm_case c;
     const id q = c.g.matmul(format::q4_K, 512, c.mul);

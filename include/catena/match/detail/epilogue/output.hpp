@@ -22,9 +22,9 @@ class node_list {
     /// experts.
     static constexpr int max_biased = 1 + max_followers_of_matmul + 2;
     static constexpr int max_slots = 32;  ///< most results of experts that are added up
-    /// The most nodes of an output: two matmuls, its followers, the weights' MUL and the ADDs of
-    /// all slots.
-    static constexpr int max_nodes = 2 * max_biased + max_followers_of_output + max_slots;
+    /// The most nodes of an output: two matmuls, its followers, GET_ROWS of its only row, the
+    /// weights' MUL and the ADDs of all slots.
+    static constexpr int max_nodes = 2 * max_biased + max_followers_of_output + 1 + max_slots;
 
     node_list() {}
     node_list(const node_list& o) { *this = o; }

@@ -1,4 +1,4 @@
-// residual: the ADD of a tensor of the result's shape.
+// residual: the ADD of a tensor of the result's shape, or of what a GET_ROWS makes of its only row.
 #pragma once
 
 #include "catena/match/detail/epilogue/part.hpp"
@@ -35,6 +35,27 @@ struct part_match<epilogue_part::residual> {
 
     static bool take_one(const epilogue_site& s, output& o) {
         if (!s.allowed.has(epilogue_part::residual)) return false;
+        output row = o;
+        if (take_only_row(s, row) && take_sum(s, row)) {
+            o = row;
+            return true;
+        }
+        return take_sum(s, o);
+    }
+
+    /// Rewrite GET_ROWS(y, ids) to y, where y has one row: any id that is valid picks that. By
+    /// such a node engines leave out the tokens whose logits nobody asked for.
+    static bool take_only_row(const epilogue_site& s, output& o) {
+        const use u = s.g.only_reader(o.result);
+        if (u.node < 0 || s.g.kind(u.node) != op::get_rows || u.slot != 0 || !s.open(u.node) ||
+            !one_row(s.view.at(o.result)) || !s.follows(u.node, 2, o))
+            return false;
+        o.take(u.node);
+        o.result = s.view.nodes[u.node];
+        return true;
+    }
+
+    static bool take_sum(const epilogue_site& s, output& o) {
         const use u = s.g.only_reader(o.result);
         if (u.node < 0 || s.g.kind(u.node) != op::add || u.slot > 1 || !s.open(u.node))
             return false;

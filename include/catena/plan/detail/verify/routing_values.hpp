@@ -87,6 +87,9 @@ value routing_value(const graph_view& view, const tensor& t, const value& opaque
             const bool fits = s.ne[2] == ids.ne[1] && s.ne[3] == ids.ne[2] && ids.ne[3] == 1 &&
                               t.ne[0] == s.ne[0] && t.ne[1] == ids.ne[0] && t.ne[2] == ids.ne[1] &&
                               t.ne[3] == ids.ne[2];
+            // A valid id picks the only row that a node makes. What a leaf holds, such as states,
+            // is picked by its number all the same.
+            if (fits && one_row(s) && one_row(t) && !launches_nothing(s.kind)) return source(0);
             return fits ? picked_rows(source(0), source(1), s.ne[0]) : opaque;
         }
         case op::set_rows: {  // into what a FILL made
