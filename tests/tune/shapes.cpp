@@ -57,9 +57,8 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
             return placement_of(r.policy) == norm_placement::deferred;
         }));
     }
-    // The ffn of all layers but the first, whose residual is a leaf's: gate and up that quantize,
-    // and that leave it to down.
-    CHECK(inside == 2 * 35);
+    // The ffn of all 36 layers: gate and up that quantize, and that leave it to down.
+    CHECK(inside == 2 * 36);
 }
 
 TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all else", "[tune]") {
