@@ -35,24 +35,24 @@ struct part_match<epilogue_part::residual> {
 
     static bool take_one(const epilogue_site& s, output& o) {
         if (!s.allowed.has(epilogue_part::residual)) return false;
+        const std::int32_t pick = pick_of_only_row(s, o);
+        if (pick < 0) return take_sum(s, o);
         output row = o;
-        if (take_only_row(s, row) && take_sum(s, row)) {
-            o = row;
-            return true;
-        }
-        return take_sum(s, o);
+        row.take(pick);
+        row.result = s.view.nodes[pick];
+        if (!take_sum(s, row)) return false;
+        o = row;
+        return true;
     }
 
     /// Rewrite GET_ROWS(y, ids) to y, where y has one row: any id that is valid picks that. By
-    /// such a node engines leave out the tokens whose logits nobody asked for.
-    static bool take_only_row(const epilogue_site& s, output& o) {
+    /// such a node engines leave out the tokens whose logits nobody asked for. -1: there is none.
+    static std::int32_t pick_of_only_row(const epilogue_site& s, const output& o) {
         const use u = s.g.only_reader(o.result);
-        if (u.node < 0 || s.g.kind(u.node) != op::get_rows || u.slot != 0 || !s.open(u.node) ||
-            !one_row(s.view.at(o.result)) || !s.follows(u.node, 2, o))
-            return false;
-        o.take(u.node);
-        o.result = s.view.nodes[u.node];
-        return true;
+        const bool picks = u.node >= 0 && s.g.kind(u.node) == op::get_rows && u.slot == 0 &&
+                           s.open(u.node) && one_row(s.view.at(o.result)) &&
+                           s.follows(u.node, 2, o);
+        return picks ? u.node : -1;
     }
 
     static bool take_sum(const epilogue_site& s, output& o) {
