@@ -210,7 +210,9 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     const block_shape block = block_of(on, c);
     a.finished = block.finished;
     const int all = c.experts == 0 ? p.bands : a.columns * a.bands + c.tokens() * a.dense_bands;
-    const int writers = c.routed ? c.routed->tokens : c.emits.empty() ? 0 : c.columns;
+    const int of_norms =
+        c.emits.empty() ? 0 : c.columns * blocks_that_write(on.policy.matvec(), a.k);
+    const int writers = c.routed ? c.routed->tokens : of_norms;
     const launch_config config{.blocks = static_cast<std::uint32_t>(all * c.cluster + writers),
                                .threads = static_cast<std::uint32_t>(block.threads),
                                .shared_bytes = static_cast<std::uint32_t>(block.shared),

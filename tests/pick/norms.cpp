@@ -84,7 +84,7 @@ TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks f
     CHECK(band_rows(normed(deferred), p, toy_arch, 1) == 4096 / toy_arch.sms);
 }
 
-TEST_CASE("a norm that is written costs turns of the block that writes it", "[norms]") {
+TEST_CASE("a norm that is written costs turns of the blocks that write it", "[norms]") {
     const auto norm = [](const matvec_policy& p, std::int64_t k, std::int64_t columns = 1) {
         return detail::norm_us(p, with_norm(matvec_problem(k, {{format::f32, 64}}, columns)));
     };
@@ -94,15 +94,16 @@ TEST_CASE("a norm that is written costs turns of the block that writes it", "[no
     producer.placement = norm_placement::producer;
     large.threads = 128;
     CHECK(norm(producer, 512) == 0);
-    CHECK(norm(deferred, 512) == 0);                            // which writes none
-    CHECK(norm(floats, 512) >= 2 * detail::memory_latency_us);  // 64 threads, 8 values: one turn
-    CHECK(norm(floats, 768) >= 4 * detail::memory_latency_us);
-    CHECK(norm(floats, 768) == norm(floats, 1024));
-    CHECK(norm(large, 1024) < norm(floats, 1024));
-    CHECK(norm(floats, 512, 2) == norm(floats, 512));  // each column has a block
+    CHECK(norm(deferred, 512) == 0);                             // which writes none
+    CHECK(norm(floats, 1024) >= 2 * detail::memory_latency_us);  // 64 threads, 16 values: one turn
+    CHECK(norm(floats, 1280) >= 3 * detail::memory_latency_us);
+    CHECK(norm(floats, 1280) == norm(floats, 2048));
+    CHECK(norm(large, 2048) < norm(floats, 2048));
+    CHECK(norm(floats, 512, 2) == norm(floats, 512));  // each column has blocks of its own
 }
 
-TEST_CASE("a norm of floats has a block more for each column where it is written", "[norms]") {
+TEST_CASE("a norm of floats has more blocks where it is written, a quad of each thread",
+          "[norms]") {
     matvec_policy floats = deferred;
     floats.product = inner_product::fma;
     const row r = normed(floats);
@@ -112,7 +113,9 @@ TEST_CASE("a norm of floats has a block more for each column where it is written
     };
     const std::uint32_t without = blocks();
     p.needs.emits = format_set::of(format::q8_1);
-    CHECK(blocks() == without + 2);
+    const auto written_by = static_cast<std::uint32_t>(blocks_that_write(floats, 512));
+    CHECK(written_by * static_cast<std::uint32_t>(floats.threads) * 4 == 512);
+    CHECK(blocks() == without + 2 * written_by);
     const launch_shape shape = shape_of_launch(r, p, toy_arch, 1);
     cost_constants c;
     c.read_by_all_bytes = 1e12;  // so that columns are there at once

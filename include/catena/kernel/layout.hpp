@@ -162,14 +162,22 @@ CATENA_FN constexpr std::int64_t norm_bytes(const matvec_policy& p, std::int64_t
     return round_up(partial_sums(p, columns) * 4, 16) + round_up(columns * 4, 16);
 }
 
-/// Do additional blocks of a matvec write the norm that it makes, one for each column?
+/// Do additional blocks of a matvec write the norm that it makes?
 CATENA_FN constexpr bool writes_norms(const matvec_policy& p) {
     return p.placement != norm_placement::producer && p.product == inner_product::fma;
+}
+/// How many of them write a column: each a quad of a thread, since quads would follow each other.
+CATENA_FN constexpr int blocks_that_write(const matvec_policy& p, int k) {
+    constexpr auto padded = static_cast<int>(stored_elements(format::q8_1, 1));
+    const int quads = (k + (padded - 1)) / padded * (padded / 4);
+    return (quads + p.threads - 1) / p.threads;
 }
 
 /// Quads of x and of the weight that a thread has on their way at once, where a matvec makes its
 /// norm itself: the block does nothing else meanwhile.
 inline constexpr int norm_quads_ahead = 2;
+/// Those of x where it only writes the norm.
+inline constexpr int written_quads_ahead = 4;
 
 /// Can a matvec end a norm that was begun? Where warps share rows, they meet anyway.
 CATENA_FN constexpr bool ends_norms(const matvec_policy& p) { return p.slices > 1; }

@@ -80,10 +80,10 @@ template <matvec_policy P, format_set W>
 inline constexpr bool matvec_possible = !objection_to(matvec_of(P, W), P);
 
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick, and
-/// times the tokens for dense members beside them; one more for each column where the norm that
-/// the launch makes is written too, or for each token whose experts it finds. Shared memory as
-/// kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every member's
-/// format is in W, k is a multiple of every member's block.
+/// times the tokens for dense members beside them; for each column blocks_that_write more where the
+/// norm that the launch makes is written too, or one for each token whose experts it finds. Shared
+/// memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
+/// member's format is in W, k is a multiple of every member's block.
 template <class X, matvec_policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(matvec_possible<P, W>,

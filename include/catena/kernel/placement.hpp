@@ -7,7 +7,7 @@
 //   passing    float weights are multiplied with x * weight as it comes (float_weights.hpp),
 //              and each warp sums the squares; 1 / rms as in deferred
 //
-// Where float weights are multiplied, a block more for each column writes the norm.
+// Where float weights are multiplied, further blocks write the norm.
 //
 // Without a weight x is quantized as it is. Or x is gated, head by head: behind a norm of each
 // head, or without one.
@@ -249,37 +249,40 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
     }
 }
 
-/// Writes the norm of a column for those who read it besides. The bits are those of a row step with
-/// as many threads. All threads of a block, which has nothing else to do; `partial`: a float per
-/// warp.
+/// Writes a part of the norm of a column for those who read it besides: a quad of each thread. The
+/// bits are those of a row step with as many threads. All threads of a block, which has nothing
+/// else to do; `partial`: a float per warp.
 template <matvec_policy P, class X>
-CATENA_FN void write_norm(X& x, const matvec_args& a, int column, float* partial) {
+CATENA_FN void write_norm(X& x, const matvec_args& a, int block, float* partial) {
+    constexpr int stride = P.threads * quad, ahead = written_quads_ahead;
+    const int parts = blocks_that_write(P, a.k), column = quotient(block, parts);
+    const int own = (block - column * parts) * stride + x.thread() * quad;
+    real weight[quad], v[quad];
+    load_quad<true>(x, a.norm_weight, own, a.k, weight);
     x.grid_wait();
     const auto* const row = reinterpret_cast<const float*>(static_cast<const std::byte*>(a.x) +
                                                            distance(column, a.x_bytes));
-    float* f32 = a.norm_f32;
-    auto* q8_1 = static_cast<std::byte*>(a.norm_q8_1);
-    if (f32 != nullptr) f32 += distance(column, a.k);
-    if (q8_1 != nullptr) q8_1 += distance(column, padded_q8_1_bytes(static_cast<unsigned>(a.k)));
+    load_quad<true>(x, row, own, a.k, v);
     real squares{0};
-    quads_ahead weight;
-    load_weight<P>(x, a, 0, weight);
-    each_quad<P>(x, a, row, a.k, weight, [&](int, const real(&v)[quad], const real(&)[quad]) {
+    CATENA_NO_UNROLL
+    for (int at = x.thread() * quad; at < a.k; at += ahead * stride) {
+        real some[ahead][quad];
         CATENA_UNROLL
-        for (const real one : v) squares = fma(one, one, squares);
-    });
+        for (int i = 0; i < ahead; ++i) load_quad<true>(x, row, at + i * stride, a.k, some[i]);
+        CATENA_UNROLL
+        for (const auto& four : some)
+            for (const real one : four) squares = fma(one, one, squares);
+    }
     const real scale = over_rms(block_sum<P>(x, squares, partial), a.k, a.eps);
-    const int padded = static_cast<int>(stored_elements(format::q8_1, a.k));
-    const int end = q8_1 != nullptr ? padded : a.k;
-    each_quad<P>(x, a, row, end, weight, [&](int at, real(&v)[quad], const real(&w)[quad]) {
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i) v[i] = at < a.k ? v[i] * scale * w[i] : real{0};
-        if (f32 != nullptr) store_quad<true>(x, f32, at, a.k, v);
-        if (q8_1 == nullptr) return;
-        const quantized_quad z = quantize(x, v);
-        std::byte* const block = q8_1 + at / 32 * q8_1_bytes;
-        if (at < end) store_share(x, place_of_q8_1(block), z.d_bits(), z.q);
-    });
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) v[i] = own < a.k ? v[i] * scale * weight[i] : real{0};
+    if (a.norm_f32 != nullptr) store_quad<true>(x, a.norm_f32 + distance(column, a.k), own, a.k, v);
+    if (a.norm_q8_1 == nullptr) return;
+    const int row_bytes = padded_q8_1_bytes(static_cast<unsigned>(a.k));
+    std::byte* const to = static_cast<std::byte*>(a.norm_q8_1) + distance(column, row_bytes);
+    const int place = own / 32 * q8_1_bytes;
+    const quantized_quad z = quantize(x, v);
+    if (place < row_bytes) store_share(x, place_of_q8_1(to + place), z.d_bits(), z.q);
 }
 
 }  // namespace CATENA_NAMESPACE::kernel

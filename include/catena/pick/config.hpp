@@ -427,7 +427,9 @@ inline launch_config config_of(const row& r, const product_problem& p, const arc
     out.cluster = static_cast<std::uint32_t>(shape.share.cluster);
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, shape.band)) * out.cluster;
     const bool writes_norm = p.needs.kind == skeleton::matvec && !p.needs.emits.empty();
-    if (writes_norm) out.blocks += static_cast<std::uint32_t>(p.columns);
+    if (writes_norm)
+        out.blocks += static_cast<std::uint32_t>(
+            p.columns * blocks_that_write(r.policy.matvec(), static_cast<int>(p.k)));
     if (routes(p)) out.blocks += static_cast<std::uint32_t>(p.tokens);
     out.threads = static_cast<std::uint32_t>(wide.policy.threads());
     out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(wide, p, shape.band));

@@ -277,13 +277,13 @@ constexpr double warp_us(const row& r, const product_problem& p, const arch& a, 
     return own + groups * cycles / a.cycles_per_us;
 }
 
-/// The time in which one block goes twice over a column and the weight of a norm, which it writes
-/// for later readers. It works beside the other blocks.
+/// The time in which a block goes over a column and writes a part of its norm for later readers. It
+/// works beside the other blocks.
 constexpr double norm_us(const matvec_policy& n, const product_problem& p) {
     if (!writes_norms(n)) return 0;
     const double turns =
-        units(static_cast<double>(p.k), static_cast<double>(n.threads) * 4 * norm_quads_ahead);
-    return 2 * turns * memory_latency_us;
+        units(static_cast<double>(p.k), static_cast<double>(n.threads) * 4 * written_quads_ahead);
+    return (turns + 1) * memory_latency_us;
 }
 
 /// The time in which the rest of a ring is filled after a head start: copies of columns wait behind

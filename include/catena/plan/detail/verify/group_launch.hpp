@@ -175,7 +175,7 @@ class group_launch : public epilogue_launch {
     }
 
     /// Bands follow each other, and the launch has a block for each.
-    void check_bands(const step& s, const row&, const matvec_args& a) {
+    void check_bands(const step& s, const row& r, const matvec_args& a) {
         const std::int64_t tokens =
             has_experts(a) ? quotient(a.columns, a.combined ? 1 : a.slots) : 1;
         std::int64_t first = 0, blocks = 0, by_ids = 0;
@@ -192,7 +192,8 @@ class group_launch : public epilogue_launch {
             blocks += bands * (picked ? a.columns : tokens);
         }
         const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
-        const std::int64_t writing = a.routing.tokens + (writes_norm ? a.columns : 0);
+        const std::int64_t of_column = blocks_that_write(r.policy.matvec(), a.k);
+        const std::int64_t writing = a.routing.tokens + (writes_norm ? a.columns * of_column : 0);
         const std::int64_t all = blocks * s.config.cluster + writing;
         const std::int64_t dense = has_experts(a) ? a.dense_bands : 0;
         if (by_ids != a.bands || first != by_ids + dense || all != s.config.blocks)
