@@ -90,6 +90,7 @@ constexpr opcode opcodes[] = {
     {0x046, sass_kind::integer},     // VIADDMNMX
     {0x048, sass_kind::integer},     // VIMNMX
     {0x04a, sass_kind::uniform},     // UVIMNMX
+    {0x051, sass_kind::uniform},     // UFSEL
     {0x053, sass_kind::uniform},     // UFSETP
     {0x054, sass_kind::uniform},     // UFADD
     {0x055, sass_kind::uniform},     // UFFMA

@@ -1,5 +1,4 @@
-// Weight streams on the host executor: bytes arrive at the wait and not before, and the protocol is
-// watched.
+// Weight streams on the host executor: bytes arrive at the wait, and the protocol is watched.
 #include "launch.hpp"
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 #include <vector>
 
 using namespace catena_test;
-using catena::copy_method;
+using catena::copy_method, catena::filled_rows;
 
 namespace {
 
@@ -73,31 +72,26 @@ TEST_CASE("a stream delivers every piece, by every method, in any order of threa
 }
 
 template <copy_method M>
-void fills_by_lanes() {
+void fills_rows() {
     ring r;
-    auto* y = r.device.allocate<unsigned char>("y", 2 * piece, memory::uninitialized);
+    constexpr int all = 48;
+    auto* y = r.device.allocate<unsigned char>("y", 2 * all, memory::uninitialized);
     passes(r.device, config,
            with_stream<M>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-               // Four quarters of a piece, in turned order; the second is left out.
-               const int lane = x.lane() % 4, quarter = 16 * (3 - lane);
-               stream.fill(0, to + 16 * lane, from + quarter, lane == 1 ? 0 : 16, 4);
-               if (lane == 1 && x.lane() < 4)
-                   for (int b = 0; b < 16; ++b) x.store(to + 16 + b, static_cast<unsigned char>(7));
+               const int row = x.lane() % 2;  // the second, of half the size, lies in front
+               stream.template fill<filled_rows{2, 32, false}>(0, to, from + 32 * (1 - row),
+                                                               row == 1 ? 16 : 32);
                stream.wait(0);
-               for (int b = x.lane(); b < piece; b += 32)
-                   x.store(y + x.warp() * piece + b, x.load(to + b));
-               stream.release(0);
+               for (int b = x.lane(); b < all; b += 32)
+                   x.store(y + x.warp() * all + b, x.load(to + b));
            }));
-    for (int i = 0; i < 2 * piece; ++i) {
-        const int warp = i / piece, lane = i % piece / 16;
-        CHECK(y[i] == (lane == 1 ? 7 : r.source[warp * 8 * piece + 16 * (3 - lane) + i % 16]));
-    }
+    for (int i = 0; i < 2 * all; ++i) CHECK(y[i] == r.source[i / all * 8 * piece + (i % all ^ 32)]);
 }
 
-TEST_CASE("a fill brings what each of its lanes asks for") {
-    fills_by_lanes<copy_method::plain>();
-    fills_by_lanes<copy_method::async>();
-    fills_by_lanes<copy_method::bulk>();
+TEST_CASE("a fill brings the rows that lanes ask for") {
+    fills_rows<copy_method::plain>();
+    fills_rows<copy_method::async>();
+    fills_rows<copy_method::bulk>();
 }
 
 /// Every lane brings a piece of its own, of so many bytes.
@@ -221,21 +215,27 @@ TEST_CASE("ragged and misaligned copies are caught, except by plain streams") {
     passes(r.device, config, body.operator()<copy_method::plain>(3, 13));
 }
 
-TEST_CASE("a fill by two lanes takes all lanes in turn") {
+TEST_CASE("all lanes bring the rows of a fill in turn, to one place, alike if it says so") {
     ring r;
-    const auto body = [&](int odd_one, int bytes) {
+    constexpr filled_rows alike{2, 32, true}, any{2, 32, false};
+    const auto body = [&]<filled_rows Rows>(int odd_one, int bytes, int of_odd, int place = 0) {
         return with_stream<copy_method::bulk>(
             r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-                const int lane = x.lane() == odd_one ? 1 - x.lane() % 2 : x.lane() % 2;
-                stream.fill(0, to + 16 * lane, from + 16 * lane, bytes, 2);
+                const int row = x.lane() == odd_one ? 1 - x.lane() % 2 : x.lane() % 2;
+                stream.template fill<Rows>(0, to + row * place, from + 16 * row,
+                                           row == 1 ? of_odd : bytes);
                 stream.wait(0);
-                stream.release(0);
             });
     };
-    passes(r.device, config, body(-1, 16));
-    CHECK(says(caught(r.device, fault::stream, config, body(9, 16)),
-               "lane 9 has no copy or another than lane 1"));
-    CHECK(says(caught(r.device, fault::stream, config, body(-1, 0)), "lane 0 has no copy"));
+    const auto stops = [&](const auto& use, const char* what) {
+        CHECK(says(caught(r.device, fault::stream, config, use), what));
+    };
+    passes(r.device, config, body.operator()<alike>(-1, 16, 16));
+    passes(r.device, config, body.operator()<any>(-1, 16, 32));
+    stops(body.operator()<alike>(9, 16, 16), "lane 9 has no row or another than lane 1");
+    stops(body.operator()<any>(-1, 0, 16), "lane 0 has no row");
+    stops(body.operator()<any>(-1, 16, 16, 16), "lane 1 wants another place");
+    stops(body.operator()<alike>(-1, 16, 32), "lane 1 has another number of bytes");
 }
 
 TEST_CASE("a fill of fewer bytes than announced is caught: a GPU would hang") {

@@ -150,6 +150,7 @@ opcode asynchronous(const std::string& name) {
         {"mbarrier.try_wait.parity.shared::cta.b64", {try_wait, "paw", flow::phase}},
         {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
          {bulk_copies, "aAwa"}},
+        {"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes", {bulk_copies, "aAwa"}},
     };
     const auto found = known.find(name);
     return found == known.end() ? opcode{} : found->second;

@@ -13,17 +13,18 @@ namespace CATENA_NAMESPACE::exec {
 template <copy_method M, int Stages>
 class cuda_stream;
 
-/// Calls copy(shared, global, bytes) in all lanes with what each of the first `lanes` lanes has.
-template <class Copy>
-__device__ void each_copy(void* shared, const void* global, int bytes, int lanes, Copy copy) {
+/// Calls copy(shared, global, bytes) in all lanes for each row of a fill.
+template <filled_rows Rows, class Copy>
+__device__ void each_row(void* first, const void* global, int bytes, Copy copy) {
     // Addresses of their spaces, so that what comes of a shuffle is known to lie there.
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(first));
     const auto from = static_cast<unsigned long long>(__cvta_generic_to_global(global));
 #pragma unroll 1
-    for (int lane = 0; lane < lanes; ++lane) {
-        const int n = __shfl_sync(0xffffffffu, bytes, lane);
-        const auto at = __shfl_sync(0xffffffffu, to, lane);
-        const auto source = __shfl_sync(0xffffffffu, from, lane);
+    for (int row = 0; row < Rows.count; ++row) {
+        const int n = __shfl_sync(0xffffffffu, bytes, row);
+        const auto at = __shfl_sync(0xffffffffu, to, row) + row * Rows.pitch;
+        const auto source = __shfl_sync(0xffffffffu, from, row);
+        // ptxas needs fewer instructions behind this test, which is always true.
         if (n > 0) copy(__cvta_shared_to_generic(at), __cvta_global_to_generic(source), n);
     }
 }
@@ -68,8 +69,9 @@ class cuda_stream<copy_method::plain, Stages> {
         if (bytes > 0) *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
     }
     __device__ void commit(int) {}
-    __device__ void fill(int, void* shared, const void* global, int bytes, int lanes) {
-        each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
+    template <filled_rows Rows>
+    __device__ void fill(int, void* first, const void* global, int bytes) {
+        each_row<Rows>(first, global, bytes, [&](auto... one) { copy(one...); });
     }
     __device__ void wait(int) { __syncwarp(); }
     __device__ void release(int) { __syncwarp(); }
@@ -128,8 +130,9 @@ class cuda_stream<copy_method::async, Stages> {
         asm volatile("cp.async.commit_group;" ::: "memory");
         ++groups_;
     }
-    __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
-        each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
+    template <filled_rows Rows>
+    __device__ void fill(int stage, void* first, const void* global, int bytes) {
+        each_row<Rows>(first, global, bytes, [&](auto... one) { copy(one...); });
         commit(stage);
     }
     __device__ void wait(int) {
@@ -165,7 +168,7 @@ class cuda_stream<copy_method::async, Stages> {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 /// cp.async.bulk: one lane announces a fill to the stage's barrier, and all wait for its phase. The
-/// lane is elected: of another ptxas does not know that it is alone, and makes a loop over lanes.
+/// lane is elected: of another ptxas does not know that it is alone.
 template <int Stages>
 class cuda_stream<copy_method::bulk, Stages> {
   public:
@@ -191,17 +194,26 @@ class cuda_stream<copy_method::bulk, Stages> {
         if (bytes > 0) start_copy(shared, global, bytes);
     }
     __device__ void commit(int) {}
-    __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
-        if (lanes == 2) return fill_pair(stage, shared, global, bytes);
-        if (lanes > 1) {
-            if (static_cast<int>(threadIdx.x % 32) >= lanes) bytes = 0;
-            begin(stage, __reduce_add_sync(0xffffffffu, static_cast<unsigned>(bytes)));
-            return copy_own(shared, global, bytes);
+    /// The elected lane makes all copies: of copies by several lanes ptxas makes a loop over these.
+    template <filled_rows Rows>
+    __device__ void fill(int stage, void* first, const void* global, int bytes) {
+        const auto of_lane = static_cast<unsigned long long>(__cvta_generic_to_global(global));
+        unsigned long long from[Rows.count];
+        int bytes_of[Rows.count], total = 0;
+        CATENA_UNROLL
+        for (int row = 0; row < Rows.count; ++row) {
+            from[row] = Rows.count == 1 ? of_lane : __shfl_sync(0xffffffffu, of_lane, row);
+            bytes_of[row] = Rows.alike ? bytes : __shfl_sync(0xffffffffu, bytes, row);
+            total += bytes_of[row];
         }
+        const auto to = static_cast<unsigned>(__cvta_generic_to_shared(first));
         filling_ = stage;
         if (!elected()) return;
-        expect(bytes);
-        start_copy(shared, global, bytes);
+        expect(total);
+        CATENA_UNROLL
+        for (int row = 0; row < Rows.count; ++row)
+            start_copy(__cvta_shared_to_generic(to + row * Rows.pitch),
+                       __cvta_global_to_generic(from[row]), bytes_of[row]);
     }
     __device__ void wait(int stage) {
         while (!mbarrier(barriers_ + stage).try_wait(parity_)) {
@@ -213,20 +225,6 @@ class cuda_stream<copy_method::bulk, Stages> {
     __device__ void reuse() { fence_proxy_async(); }
 
   private:
-    /// The elected lane makes its neighbor's copy too: of copies by two lanes ptxas makes a loop.
-    __device__ void fill_pair(int stage, void* shared, const void* global, int bytes) {
-        const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-        const auto from = static_cast<unsigned long long>(__cvta_generic_to_global(global));
-        const int other_bytes = __shfl_xor_sync(0xffffffffu, bytes, 1);
-        const auto other_to = __shfl_xor_sync(0xffffffffu, to, 1);
-        const auto other_from = __shfl_xor_sync(0xffffffffu, from, 1);
-        filling_ = stage;
-        if (!elected()) return;
-        expect(bytes + other_bytes);
-        start_copy(shared, global, bytes);
-        start_copy(__cvta_shared_to_generic(other_to), __cvta_global_to_generic(other_from),
-                   other_bytes);
-    }
     __device__ void start_copy(void* shared, const void* global, int bytes) {
         mbarrier(barriers_ + filling_).copy(shared, global, static_cast<std::uint32_t>(bytes));
     }

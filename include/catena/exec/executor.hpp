@@ -27,6 +27,13 @@ struct copied_row {
     int bytes;         ///< size, 0: nothing is copied
 };
 
+/// The rows that one call fills a stage with.
+struct filled_rows {
+    int count;
+    int pitch;   ///< bytes from one row's place in the stage to the next one's
+    bool alike;  ///< they have as many bytes each
+};
+
 }  // namespace CATENA_NAMESPACE
 
 namespace CATENA_NAMESPACE::exec {
@@ -45,9 +52,10 @@ namespace CATENA_NAMESPACE::exec {
 /// - copy_own(to, from, bytes) makes one copy for each lane, so arguments differ from lane to lane:
 ///   16 aligned bytes, by copy_method::async 4 bytes too, or 0 bytes for no copy.
 /// - commit(stage) ends the fill.
-/// - fill(stage, to, from, bytes, lanes) is a whole fill: one copy of each of the first `lanes`
-///   lanes, so arguments differ from lane to lane. A lane with 0 bytes makes no copy. With `lanes`
-///   of 1 or 2, the other lanes repeat these lanes' arguments in turn, and none has 0 bytes.
+/// - fill<Rows>(stage, to, from, bytes) is a whole fill: a copy for each of Rows.count rows, which
+///   the first lanes bring: `from` and `bytes` are those of the lane's row, and other lanes repeat
+///   these in turn. Row r goes to `to` + r * Rows.pitch. For copy_method::plain `to` may differ,
+///   too.
 ///
 /// Reading a stage:
 /// - wait(stage) returns when the fill is complete. Every lane may then read the stage. It orders
@@ -56,14 +64,14 @@ namespace CATENA_NAMESPACE::exec {
 ///   orders the memory of the lanes, too.
 /// - reuse() puts stores to stages, made before the last sync, in front of the copies that follow.
 template <class S>
-concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst, const void* src,
+concept weight_stream = requires(S s, int stage, int bytes, void* dst, const void* src,
                                  copied_row (*row)(int)) {
     s.begin(stage, bytes);
     s.copy(dst, src, bytes);
     s.template copy_rows<2, 64>(row);
     s.copy_own(dst, src, bytes);
     s.commit(stage);
-    s.fill(stage, dst, src, bytes, lanes);
+    s.template fill<filled_rows{2, 64, true}>(stage, dst, src, bytes);
     s.wait(stage);
     s.release(stage);
     s.reuse();

@@ -4,6 +4,14 @@
 
 #include <cstdint>
 
+// Where a bulk copy goes. sm_90's nvcc may not know the shared memory of the own block (PTX 8.6),
+// and needs no instruction more. sm_120's would test whether the place is in this block.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define CATENA_OWN_SHARED ".shared::cta"
+#else
+#define CATENA_OWN_SHARED ".shared::cluster"
+#endif
+
 namespace CATENA_NAMESPACE::exec {
 
 /// A barrier whose phase ends when its one arrival and the announced bytes have come.
@@ -41,11 +49,11 @@ class mbarrier {
     }
     /// Copies multiples of 16 bytes, and counts them.
     __device__ void copy(void* shared, const void* global, std::uint32_t bytes) const {
-        asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-            "[%3];" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))),
-            "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(place_)
-            : "memory");
+        asm volatile("cp.async.bulk" CATENA_OWN_SHARED
+                     ".global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+                     "[%3];" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                     "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(place_)
+                     : "memory");
     }
 
   private:
@@ -58,3 +66,5 @@ __device__ inline void fence_proxy_async() {
 }
 
 }  // namespace CATENA_NAMESPACE::exec
+
+#undef CATENA_OWN_SHARED

@@ -5,6 +5,7 @@
 // brings its part of them for all.
 #pragma once
 
+#include "catena/exec/executor.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/distance.hpp"
 #include "catena/kernel/slice.hpp"
@@ -27,11 +28,16 @@ inline constexpr bool combines = slots_added(P) > 1;
 template <matvec_policy P>
 inline constexpr int rows_brought = P.rows / warp_slices(P);
 
+/// The first of these.
+template <matvec_policy P, class X>
+CATENA_FN int first_brought(X& x) {
+    return P.slices > 1 ? x.warp() % warp_slices(P) * rows_brought<P> : 0;
+}
+
 /// The row of a group that a lane follows.
 template <matvec_policy P, class X>
 CATENA_FN int followed_row(X& x) {
-    const int first = P.slices > 1 ? x.warp() % warp_slices(P) * rows_brought<P> : 0;
-    return first + x.lane() % rows_brought<P>;
+    return first_brought<P>(x) + x.lane() % rows_brought<P>;
 }
 
 /// The place of a warp in its part of a band.
@@ -138,19 +144,21 @@ class slice_offsets {
 template <matvec_policy P, format F, int Room, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
                           const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
-    std::byte* to = stages + (stage * P.rows + followed_row<P>(x)) * Room;
+    constexpr filled_rows rows{rows_brought<P>, Room, whole_chunks<F>};
+    std::byte* const first = stages + (stage * P.rows + first_brought<P>(x)) * Room;
+    std::byte* const to = first + x.lane() % rows.count * Room;
     slice s{walk.slice_begin(), 0, 0, 0};
     if (P.copy != copy_method::plain && !walk.last_piece()) {
         s = inner_slice<F>(walk.slice_begin(), walk.turn_bytes);
     } else {
         s = slice_at<F, P.copy>(walk.slice_begin(), walk.bytes(), tensor);
-        if (x.lane() < rows_brought<P>) copy_ends(x, to, s);
+        if (x.lane() < rows.count) copy_ends(x, to, s);
         // A tensor's end is the last of a walk but where other slots follow: their copies write
         // there.
         if constexpr (P.copy == copy_method::bulk && combines<P>)
             if (s.tail != 0) x.async_fence();
     }
-    stream.fill(stage, to + s.head, s.source, s.whole, rows_brought<P>);
+    stream.template fill<rows>(stage, first + s.head, s.source, s.whole);
 }
 
 }  // namespace CATENA_NAMESPACE::kernel

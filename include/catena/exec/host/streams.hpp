@@ -40,25 +40,37 @@ class weight_streams {
         if (first) apply(t, log, call, at);
     }
 
-    /// The last lane to come acts for all.
-    void fill(thread& t, stream_log& log, int stage, const stream_call& mine, int lanes, site at) {
+    /// The last lane to come acts for all. `one_place`: all lanes give the same place for the first
+    /// row.
+    void fill(thread& t, stream_log& log, int stage, const stream_call& mine, filled_rows rows,
+              bool one_place, site at) {
         log.of_lane(t.lane()) = mine;
         if (!meetings_.meet(t, meeting::stream_fill, stage, at)) return;
-        if (lanes <= 2)
-            for (int lane = 0; lane < scheduler::warp_lanes; ++lane)
-                if (const stream_call& has = log.of_lane(lane);
-                    has.bytes == 0 || !(has == log.of_lane(lane % lanes)))
-                    report_.stop(t, fault::stream, at,
-                                 "fills with " + std::to_string(lanes) +
-                                     " of a warp's lanes, and "
-                                     "lane " +
-                                     std::to_string(lane) + " has no copy or another than lane " +
-                                     std::to_string(lane % lanes) +
-                                     ": with one or two, all lanes bring theirs in turn");
         std::int64_t total = 0;
-        for (int lane = 0; lane < lanes; ++lane) total += log.of_lane(lane).bytes;
+        for (int lane = 0; lane < scheduler::warp_lanes; ++lane) {
+            const int row = lane % rows.count;
+            const stream_call &has = log.of_lane(lane), &wanted = log.of_lane(row),
+                              &first = log.of_lane(0);
+            const auto stop = [&](const std::string& what) {
+                report_.stop(t, fault::stream, at,
+                             "fills " + std::to_string(rows.count) + " rows, and lane " +
+                                 std::to_string(lane) + what);
+            };
+            if (has.bytes == 0 || !(has == wanted))
+                stop(" has no row or another than lane " + std::to_string(row) +
+                     ": all lanes bring the rows in turn");
+            if (one_place && has.to != first.to)
+                stop(" wants another place for the first of them than lane 0");
+            if (rows.alike && has.bytes != first.bytes)
+                stop(" has another number of bytes than lane 0, though all rows are to be alike");
+            if (lane < rows.count) total += has.bytes;
+        }
         apply(t, log, {stream_call::begin, stage, 0, 0, total}, at);
-        apply_of_lanes(t, log, lanes, at);
+        for (int row = 0; row < rows.count; ++row) {
+            stream_call copy = log.of_lane(row);
+            copy.to += static_cast<std::uintptr_t>(row) * static_cast<std::uintptr_t>(rows.pitch);
+            apply(t, log, copy, at);
+        }
         apply(t, log, {stream_call::commit, stage, 0, 0, 0}, at);
     }
 
@@ -68,8 +80,7 @@ class weight_streams {
                          "copies " + std::to_string(mine.bytes) +
                              " bytes by one lane: it takes 16, a word, or none");
         log.of_lane(t.lane()) = mine;
-        if (meetings_.meet(t, meeting::stream_copy, 0, at))
-            apply_of_lanes(t, log, scheduler::warp_lanes, at);
+        if (meetings_.meet(t, meeting::stream_copy, 0, at)) apply_of_lanes(t, log, at);
     }
 
     void wait(thread& t, stream_log& log, int stage, site at) {
@@ -126,8 +137,8 @@ class weight_streams {
         memory_.check_range(t, access::write, call.to, bytes, at, stamps::in_flight);
     }
 
-    void apply_of_lanes(thread& t, stream_log& log, int lanes, site at) {
-        for (int lane = 0; lane < lanes; ++lane)
+    void apply_of_lanes(thread& t, stream_log& log, site at) {
+        for (int lane = 0; lane < scheduler::warp_lanes; ++lane)
             if (log.of_lane(lane).bytes != 0) apply(t, log, log.of_lane(lane), at);
     }
 

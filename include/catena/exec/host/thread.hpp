@@ -46,12 +46,13 @@ class host_stream {
     void commit(int stage, site at = CATENA_HERE) {
         call({stream_call::commit, stage, 0, 0, 0}, at);
     }
-    void fill(int stage, void* shared, const void* global, std::int64_t bytes, int lanes,
+    template <filled_rows Rows>
+    void fill(int stage, void* first, const void* global, std::int64_t bytes,
               site at = CATENA_HERE) {
         machine_->streams.fill(*thread_, *log_, stage,
-                               {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
+                               {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(first),
                                 reinterpret_cast<std::uintptr_t>(global), bytes},
-                               lanes, at);
+                               Rows, M != copy_method::plain, at);
     }
     void wait(int stage, site at = CATENA_HERE) {
         machine_->streams.wait(*thread_, *log_, stage, at);
