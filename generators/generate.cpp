@@ -17,9 +17,10 @@ namespace {
 
 using namespace catena::evidence;
 using namespace catena::generator;
-using catena::tool::read_text, catena::tool::write_text;
+using catena::warp_codes, catena::tool::read_text, catena::tool::write_text;
 
-/// Takes over what ptxas reported. A log need not cover every arch or row.
+/// Takes over what ptxas reported. A log need not cover every arch or row. A matvec that nobody
+/// counted was only compiled in the file of those that were asked for.
 records_by_name record_registers(const std::filesystem::path& root, const std::string& log) {
     const tunings tuned = read_tunings(root);
     const std::vector<compiled_kernel> kernels = parse_ptxas(read_text(log));
@@ -29,7 +30,10 @@ records_by_name record_registers(const std::filesystem::path& root, const std::s
     for (const instance_set& set : expand(computations_of(catena_catalogue()), {}, tuned)) {
         const records_by_name measured = records_of(*set.target, set.rows, kernels);
         if (measured.empty()) continue;
-        for (const auto& [name, record] : measured) known[name] = record;
+        for (const auto& [name, record] : measured) {
+            const bool counted = !(record.code == warp_codes{});
+            if (counted || known[name].code == warp_codes{}) known[name] = record;
+        }
         write_text(root / registers_path(*set.target),
                    registers_text(*set.target, set.rows, known));
         std::printf("%s: %zu rows\n", registers_path(*set.target).c_str(), measured.size());
