@@ -1,16 +1,6 @@
 # With an install of CATENA_BUILD: the example with a catalogue of its own is built and run, with its device code too
 # where NVCC is given; what is wrong with a call of catena_add_instances is said in a sentence.
-function(run)
-  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
-endfunction()
-
-file(REMOVE_RECURSE ${WORK})
-run(${CMAKE_COMMAND} --install ${CATENA_BUILD} --prefix ${WORK}/prefix)
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${WORK}/prefix)
-if(NVCC)
-  set(cuda -DCMAKE_CUDA_COMPILER=${NVCC} -DCMAKE_CUDA_ARCHITECTURES=90
-           -DCMAKE_PROJECT_INCLUDE=${CMAKE_CURRENT_LIST_DIR}/enable_cuda.cmake)
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/for_graphs.cmake)
 set(example ${EXAMPLES}/own_catalogue)
 foreach(limit IN ITEMS "15:CMakeLists.txt" "41:my_kernels.hpp;my_policies.hpp;own_catalogue.cpp")  # without ops
   string(REGEX REPLACE "^([0-9]+):(.*)" "\\1;\\2" files "${limit}")
@@ -43,15 +33,6 @@ function(expect)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "IN")
   execute_process(COMMAND ${arg_IN} OUTPUT_VARIABLE said ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
   expect_said(${arg_UNPARSED_ARGUMENTS})
-endfunction()
-
-# expect_said(<sentence>...): of what was printed last.
-function(expect_said)
-  foreach(sentence IN LISTS ARGN)
-    if(NOT said MATCHES "${sentence}")
-      message(FATAL_ERROR "expected: ${sentence}\nsaid: ${said}")
-    endif()
-  endforeach()
 endfunction()
 
 # The command of the engine's set.
@@ -90,22 +71,6 @@ endif()
 run(${configure} -S ${EXAMPLES}/own_ops -B ${WORK}/own_ops)
 run(${CMAKE_COMMAND} --build ${WORK}/own_ops --target my_ops_sources)
 
-# for_graphs(<graphs> <code> [arguments]): Catena's catalogue for graphs of Qwen3-8B. The build ends as <code>
-# says, 0 or not; what it printed is in `said`, the set's rows are in `rows`.
-function(for_graphs files code)
-  file(GLOB graphs ${GRAPHS}/${files})
-  execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/for_graphs -B ${WORK}/graphs ${cuda}
-                          "-DGRAPHS=${graphs}" "-DARGUMENTS=${ARGN}" COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/graphs --target qwen3_sources
-                  RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
-  if((code EQUAL 0 AND NOT result EQUAL 0) OR (NOT code EQUAL 0 AND result EQUAL 0))
-    message(FATAL_ERROR "a set for ${files} with ${ARGN} ends with ${result}:\n${said}")
-  endif()
-  set(said "${said}" PARENT_SCOPE)
-  file(STRINGS ${WORK}/graphs/qwen3/instances/sm_90/rows.inc rows REGEX "^CATENA_ROW")
-  set(rows "${rows}" PARENT_SCOPE)
-endfunction()
-
 # A set for a model's graphs has the few rows that they need.
 for_graphs(qwen3-8b-q4km.*.json.gz 0)
 list(LENGTH rows whole)
@@ -113,24 +78,14 @@ if(whole EQUAL 0 OR whole GREATER 30)
   message(FATAL_ERROR "a set for three graphs of one model has ${whole} rows")
 endif()
 
-# Within a budget, for which each row is compiled, it has fewer. Rows that were left out are named, and what they would
-# have gained.
+# Within a budget, for which each row is compiled, a set has fewer. Rows that were left out are named.
 if(NVCC)
-  for_graphs(qwen3-8b-q4km.tg1.json.gz 0 BUDGET 50KB)
-  list(LENGTH rows some)
-  if(some EQUAL 0 OR NOT some LESS whole)
-    message(FATAL_ERROR "a budget left ${some} of ${whole} rows")
-  endif()
-  expect_said("left out [a-z0-9_A-Z.]+, [0-9]+ bytes: qwen3-8b-q4km.tg1.json.gz [0-9.]+ us \\([0-9.]+ %\\) faster with it"
-              "the rows of sm_90 take [0-9]+ bytes of 50000 bytes")
   for_graphs(none 0 SHAPES q4_K,4096,12288,1 q6_K,4096,12288,1 BUDGET 30KB)
   list(LENGTH rows of_shapes)
   if(of_shapes EQUAL 0 OR of_shapes GREATER 2)  # a row that makes its activation, or two
     message(FATAL_ERROR "30 KB for two matmuls should have room for one and its activation: ${rows}")
   endif()
   expect_said("left out matvec[.]q[46]_K[a-z0-9_A-Z.]+, [0-9]+ bytes:" "the rows of sm_90 take [0-9]+ bytes of 30000 bytes")
-  for_graphs(qwen3-8b-q4km.tg1.json.gz 2 BUDGET 1s)
-  expect_said("no row fits a budget of 1.00 s: [a-z0-9_A-Z.]+, the smallest that the graphs need, takes [0-9.]+ s: give")
 endif()
 
 # refused(<arguments of the call> <what is said> [components])
