@@ -85,7 +85,8 @@ TEST_CASE("a router's launch makes its norm, and quantizes it for the others", "
     CHECK(made.norm_q8_1 == workspace);
     CHECK(read.x == workspace);
     CHECK(read.norm_q8_1 == nullptr);
-    CHECK(p.steps()[0].config.blocks == static_cast<unsigned>(made.bands) + 1);
+    REQUIRE(p.steps()[0].config.threads * 4 * 2 == static_cast<unsigned>(made.k));
+    CHECK(p.steps()[0].config.blocks == static_cast<unsigned>(made.bands) + 2);
     CHECK(p.steps()[0].what.product().needs.emits == format_set::of(format::q8_1));
     const explanation e = p.explain();
     CHECK(e.chains[0].placement == norm_placement::passing);
@@ -137,7 +138,7 @@ TEST_CASE("a router's launch makes the norms of several columns, and writes them
         CHECK(a.norm_q8_1 == workspace);
         CHECK(a.norm_f32 == (read_besides ? g[y].data : nullptr));
         const step& s = p.steps()[static_cast<std::size_t>(made_by)];
-        CHECK(s.config.blocks == static_cast<unsigned>(a.bands) + 2);
+        CHECK(s.config.blocks == static_cast<unsigned>(a.bands) + 2 * 2);
         CHECK(p.explain().chains[0].placement == norm_placement::deferred);
     }
 }

@@ -181,7 +181,8 @@ class product_launch : product_view<Args> {
             bands = a_.bands;
         int blocks = repeated * column_blocks() + (band - repeated) * tokens();
         if constexpr (!tiled) {
-            blocks += written_norms() + a_.routing.tokens;
+            const int padded = (a_.k + 511) / 512 * 512, of_block = 4 * p.threads;
+            blocks += written_norms() * ((padded + of_block - 1) / of_block) + a_.routing.tokens;
             demand(a_.dense_bands == band - repeated, "dense bands that are not its own");
         }
         demand(

@@ -192,8 +192,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     std::vector<std::uint32_t> blocks;  // the first of a cluster; it brings the others along
     for (const sampled_band& b : bands) blocks.push_back(b.place().at.block * s.config.cluster);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
-    for (int c = 0; writes_norm && c < a.columns; ++c)
-        blocks.push_back(static_cast<std::uint32_t>(a.bands + c));
+    for (auto b = static_cast<std::uint32_t>(a.bands); writes_norm && b < s.config.blocks; ++b)
+        blocks.push_back(b);
     for (int t = 0; t < a.routing.tokens; ++t) blocks.push_back(static_cast<std::uint32_t>(t));
     const auto multiplied = multiplied_by(step, a, rows);  // a residual may be the same tensor
 
