@@ -1,10 +1,6 @@
 # With an install of CATENA_BUILD: a set for a graph has fewer rows within a budget, for which each row is compiled. Rows
 # that were left out are named, and what they would have gained.
 include(${CMAKE_CURRENT_LIST_DIR}/for_graphs.cmake)
-if(NOT NVCC)
-  message("Budgets: not tested, since there is no nvcc to compile rows")
-  return()
-endif()
 
 set(graph qwen3-8b-q4km.tg1.json.gz)
 for_graphs(${graph} 0)

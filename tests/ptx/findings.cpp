@@ -97,6 +97,13 @@ TEST_CASE("PTX: bytes of a bulk copy arrive when its mbarrier's phase is waited 
     snippet right = kernel(make_barrier + see_barrier + start + wait + use);
     REQUIRE(right.run() == "");
     for (std::uint32_t t = 0; t < 32; ++t) CHECK(right.out[t] == t % 16);
+    // sm_120 names the block's own shared memory.
+    std::string to_own = start;
+    to_own.replace(to_own.find("shared::cluster"), 15, "shared::cta");
+    finds(kernel(make_barrier + see_barrier + to_own + use), "on their way");
+    snippet own = kernel(make_barrier + see_barrier + to_own + wait + use);
+    REQUIRE(own.run() == "");
+    for (std::uint32_t t = 0; t < 32; ++t) CHECK(own.out[t] == t % 16);
     // A fence of new mbarriers is enough for them, in the thread that made them.
     const std::string of_barriers = "fence.mbarrier_init.release.cluster; bar.warp.sync -1;\n";
     CHECK(kernel(make_barrier + of_barriers + start + wait + use).run() == "");
