@@ -41,6 +41,14 @@ constexpr matvec_policy norm_of_short_rows = {.threads = 512,
                                               .activation = activation_source::shared,
                                               .placement = norm_placement::deferred};
 
+/// Stages that leave room for an activation that is longer than any norm, as last matrices of large
+/// models read.
+constexpr matvec_policy norm_of_long_rows = [] {
+    matvec_policy p = norm_of_short_rows;
+    p.rows = 2, p.stages = 3;
+    return p;
+}();
+
 /// A norm inside a matvec of float weights: each warp makes it in passing, one row a warp, all of a
 /// router's row of 2048 on its way at once. 256 threads, for the block that writes the norm. Long
 /// pieces, since all of a piece can be in flight (steps_in_flight).
@@ -62,8 +70,9 @@ constexpr matvec_policy norm_of_columns = {.threads = 256,
                                            .product = inner_product::fma,
                                            .placement = norm_placement::deferred};
 
-/// Rows of such a norm that any arch should hold.
-constexpr std::int64_t most_normed = 8192;
+/// Values of a norm that any arch should hold, and of the longest activation that a launch
+/// quantizes for itself.
+constexpr std::int64_t most_normed = 8192, most_quantized = 28672;
 
 /// A kernel is 27 to 46 KB, half as much again as without the norm: so there is one for what reads
 /// norms in the files that most people run. Routers are f32.

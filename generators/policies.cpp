@@ -195,15 +195,19 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
     if (has_norm(computes.stages)) {
         matvec_policy p =
             with_longer_pieces(target, computes, streamed(choice, norm_first), most_normed);
-        const auto shared = [&] {
-            return shared_bytes(computes, p, most_normed, 1, usual_results(computes));
+        const auto holds = [&](const matvec_policy& one, std::int64_t k) {
+            return shared_bytes(computes, one, k, 1, usual_results(computes)) <=
+                   target.shared_per_block;
         };
-        while (shared() > target.shared_per_block) p.threads /= 2;
+        while (!holds(p, most_normed)) p.threads /= 2;
         p.turns = has_heads(computes.epilogue);
+        if (p.turns || choice.copy != norm_of_short_rows.copy) return {p};
         std::vector<policy> all = {p};
-        if (p.turns) return all;
-        p = norm_of_short_rows;
-        if (choice.copy == p.copy && shared() <= target.shared_per_block) all.push_back(p);
+        if (holds(norm_of_short_rows, most_normed)) all.push_back(norm_of_short_rows);
+        const bool hold = std::any_of(all.begin(), all.end(), [&](const policy& one) {
+            return holds(one.matvec(), most_quantized);
+        });
+        if (!hold && holds(norm_of_long_rows, most_quantized)) all.push_back(norm_of_long_rows);
         return all;
     }
     if (computes.activation == format::f32) return float_policies(target, choice, computes);

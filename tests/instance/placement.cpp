@@ -26,6 +26,23 @@ constexpr matvec_policy eight = {.threads = 96,
                                  .activation = activation_source::shared,
                                  .product = inner_product::mma};
 
+/// One column, which is made in parts of 1024 values: two of them in a piece.
+constexpr matvec_policy one = {.threads = 256,
+                               .rows = 2,
+                               .columns = 1,
+                               .piece = 2048,
+                               .stages = 2,
+                               .copy = copy_method::bulk,
+                               .activation = activation_source::shared,
+                               .placement = norm_placement::deferred};
+constexpr matvec_policy with_piece(matvec_policy p, int piece) {
+    p.piece = piece;
+    return p;
+}
+constexpr matvec_policy with_columns(matvec_policy p, int columns) {
+    p.columns = columns;
+    return p;
+}
 constexpr matvec_policy with(matvec_policy p, norm_placement placement) {
     p.placement = placement;
     return p;
@@ -64,10 +81,6 @@ constexpr matvec_policy fma_columns = {.threads = 96,
                                        .activation = activation_source::shared,
                                        .product = inner_product::fma,
                                        .placement = norm_placement::deferred};
-constexpr matvec_policy with_columns(matvec_policy p, int columns) {
-    p.columns = columns;
-    return p;
-}
 constexpr product_computation normed_floats = {
     .kind = skeleton::matvec,
     .stages = stage_kind::rms_norm | stage_kind::mul_weight,
@@ -87,6 +100,29 @@ void stands_every_case() {
 TEST_CASE("A matvec defers the norm of its activation to its results") {
     stands_every_case<with(few, norm_placement::deferred)>();
     stands_every_case<with(eight, norm_placement::deferred)>();
+    stands_every_case<one>();
+    stands_every_case<with_piece(one, 512)>();
+}
+
+TEST_CASE("The parts in which a column is made change no bit of its products") {
+    constexpr matvec_policy whole = with_columns(one, 2);
+    static_assert(makes_parts(one) && !makes_parts(whole));
+    static_assert(part_values(one) == 1024 && part_values(with_piece(one, 512)) == 1024 &&
+                  part_values(with_piece(one, 1536)) == 3072);
+    const std::vector<instance> in_parts = {made<normed, one>(),
+                                            made<normed, with_piece(one, 512)>(),
+                                            made<normed, with_piece(one, 3072)>()};
+    for (const int k : {256, 1024, 2048 + 256, 5 * 1024 + 512})
+        for (const int rows : {2, 40}) {  // of the second, a warp has several groups
+            const matvec_case c{.what = "",
+                                .k = k,
+                                .members = {{format::q4_K, rows}, {format::q8_0, 5}},
+                                .band_rows = 40,
+                                .norm = true,
+                                .as_f32 = true};
+            const matvec_outputs expected = run(made<normed, whole>(), c);
+            for (const instance& on : in_parts) CHECK(run(on, c) == expected);
+        }
 }
 
 TEST_CASE("A matvec of float weights makes the norm of its activation in passing, and writes it") {

@@ -5,6 +5,8 @@
 #include "catena_test/invented.hpp"
 #include "catena_test/problems.hpp"
 
+#include <algorithm>
+
 using namespace catena;
 using namespace catena_test;
 
@@ -270,13 +272,67 @@ TEST_CASE("Warps that share rows wait for the columns of their first stage", "[c
     matvec_policy& p = r.policy.matvec();
     p.rows = 16, p.columns = 8, p.piece = 512, p.slices = 8, p.product = inner_product::mma;
     product_problem of = matvec_problem(1024, {{.type = format::q4_K, .rows = 4096}});
-    const auto share = [&](std::int64_t k, const cost_constants& c) {
+    const auto values = [&](std::int64_t k, const cost_constants& c) {
         of.k = k;
-        return detail::columns_waited_for(p, of, c);
+        return detail::values_waited_for(p, of, c);
     };
-    CHECK(share(4096, {}) == 1);
-    CHECK(share(12288, {}) == Approx(1.0 / 3));
-    CHECK(share(12288, as_recorded()) == 1);
+    CHECK(values(2048, {}) == 2048);
+    CHECK(values(12288, {}) == 4096);
+    CHECK(values(12288, as_recorded()) == 12288);
+}
+
+TEST_CASE("A block that makes its column waits for a part of it, unless it gates", "[cost]") {
+    row r = counted({1000, 2000, 100, 600, 800, 1600});
+    matvec_policy& p = r.policy.matvec();
+    p.threads = 256, p.piece = 2048, p.placement = norm_placement::deferred;
+    p.activation = activation_source::shared;
+    product_problem of = matvec_problem(8192, {{.type = format::q4_K, .rows = 4096}});
+    of.needs.activation = format::f32;
+    CHECK(detail::values_waited_for(p, of, {}) == 1024);  // a quad of each thread
+    CHECK(detail::values_waited_for(p, of, as_recorded()) == 8192);
+    p.threads = 128;  // whose quads are half a step
+    CHECK(detail::values_waited_for(p, of, {}) == 2048);
+    of.gate_k = 128;
+    CHECK(detail::values_waited_for(p, of, {}) == 8192);
+}
+
+TEST_CASE("What products hide of the rest of the columns is not late", "[cost]") {
+    row r = counted({1000, 2000, 100, 600, 800, 1600});
+    matvec_policy& p = r.policy.matvec();
+    const arch& a = *arch_named("sm_90");
+    product_problem of = matvec_problem(8192, {{.type = format::q4_K, .rows = 4096}});
+    cost_constants c;
+    const auto late = [&](double stage_us) {
+        const auto has = detail::share_of_matvec(r, of, a, shape_of_launch(r, of, a, 1));
+        return detail::late_columns_us(p, of, a, has, c, stage_us);
+    };
+    const auto read = [&](std::int64_t values) {
+        const auto has = detail::share_of_matvec(r, of, a, shape_of_launch(r, of, a, 1));
+        return detail::read_us(p, of, a, has, c, values);
+    };
+    CHECK(late(0) == 0);  // all columns are there before any product
+    SECTION("by a block that makes its column") {
+        p.threads = 256, p.piece = 2048, p.placement = norm_placement::deferred;
+        p.activation = activation_source::shared;
+        of.needs.activation = format::f32;
+        const double meetings = 7 * detail::meeting_cycles / a.cycles_per_us;
+        CHECK(late(1e3) == Approx(meetings));
+        CHECK(late(0) == Approx(7 * std::max(read(1024), c.late_load_us) + meetings));
+        c.late_load_us = 100;  // each part is a load that takes as long
+        CHECK(late(20) == Approx(7 * 90 + meetings));
+    }
+    SECTION("by warps that share rows") {
+        p.threads = 256, p.rows = 16, p.columns = 8, p.piece = 256, p.slices = 8;
+        p.product = inner_product::mma;
+        p.activation = activation_source::shared;
+        CHECK(late(1e3) == 0);
+        CHECK(late(0) == Approx(read(8192) - read(2048)));
+        const double stage = read(2048);
+        CHECK(late(stage) ==
+              Approx(stage));  // of three stages behind the first, two are multiplied
+        of.k = 2048;
+        CHECK(late(0) == 0);
+    }
 }
 
 TEST_CASE("Each format of a launch has its own counts", "[cost]") {

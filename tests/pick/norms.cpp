@@ -66,7 +66,7 @@ TEST_CASE("a launch that gates its activation reads both sides, and takes longer
     CHECK(bytes_of(gated) - bytes_of(plain) == 4 * 512);
     CHECK(bytes_of(of_heads) - bytes_of(gated) == 4 * 64);  // the weight of a head's norm
     CHECK_FALSE(makes_norm(of_heads));
-    CHECK(detail::made_from_bytes(deferred, gated, 1, {}) == 8 * 512);
+    CHECK(detail::made_from_bytes(deferred, gated, 512, 1, {}) == 8 * 512);
     const auto us = [](const product_problem& p) {
         return detail::gated_us(deferred, p, toy_arch);
     };
@@ -188,19 +188,21 @@ TEST_CASE("what a thread has loaded of a norm's weight is not read behind the wa
     const auto bytes = [](norm_placement placement, std::int64_t k, const cost_constants& c = {}) {
         matvec_policy p = deferred;
         p.placement = placement;
-        return detail::made_from_bytes(p, with_norm(matvec_problem(k, {{format::q4_K, 64}})), 1, c);
+        const auto values = static_cast<double>(k);
+        const product_problem one = with_norm(matvec_problem(k, {{format::q4_K, 64}}));
+        return detail::made_from_bytes(p, one, values, 1, c);
     };
-    CHECK(bytes(norm_placement::deferred, 512) == 4 * 512);  // 64 threads have 8 values each
-    CHECK(bytes(norm_placement::deferred, 1024) == 4 * 1024 + 4 * 512);
+    CHECK(bytes(norm_placement::deferred, 1024) == 4 * 1024);  // 64 threads have 16 values each
+    CHECK(bytes(norm_placement::deferred, 2048) == 4 * 2048 + 4 * 1024);
     CHECK(bytes(norm_placement::deferred, 512, as_recorded()) == 8 * 512);
     CHECK(bytes(norm_placement::passing, 512) == 8 * 512);
-    CHECK(detail::made_from_bytes(deferred, matvec_problem(512, {{format::q4_K, 64}}), 1, {}) ==
-          4 * 512);
+    const product_problem bare = matvec_problem(512, {{format::q4_K, 64}});
+    CHECK(detail::made_from_bytes(deferred, bare, 512, 1, {}) == 4 * 512);
     matvec_policy floats = deferred;
-    const product_problem two = with_norm(matvec_problem(1024, {{format::f32, 64}}, 2));
-    CHECK(detail::made_from_bytes(floats, two, 2, {}) == 2 * (4 * 1024 + 4 * 512));
-    floats.product = inner_product::fma;
-    CHECK(detail::made_from_bytes(floats, two, 2, {}) == 2 * 4 * 1024 + 4 * 512);
+    const product_problem two = with_norm(matvec_problem(2048, {{format::f32, 64}}, 2));
+    CHECK(detail::made_from_bytes(floats, two, 2048, 2, {}) == 2 * (4 * 2048 + 4 * 1024));
+    floats.product = inner_product::fma;  // 8 values each
+    CHECK(detail::made_from_bytes(floats, two, 2048, 2, {}) == 2 * 4 * 2048 + 4 * 1536);
 }
 
 namespace {

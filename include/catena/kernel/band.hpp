@@ -3,14 +3,12 @@
 #pragma once
 
 #include "catena/exec/real.hpp"
-#include "catena/kernel/args.hpp"
-#include "catena/kernel/begun_norm.hpp"
+#include "catena/kernel/band_columns.hpp"
 #include "catena/kernel/dot.hpp"
 #include "catena/kernel/epilogue.hpp"
 #include "catena/kernel/float_weights.hpp"
 #include "catena/kernel/fragment.hpp"
 #include "catena/kernel/phase.hpp"
-#include "catena/kernel/placement.hpp"
 #include "catena/kernel/turned_result.hpp"
 #include "catena/kernel/walk.hpp"
 
@@ -18,133 +16,8 @@
 
 namespace CATENA_NAMESPACE::kernel {
 
-/// Bytes of 32 values of an activation row, and the distance to the next 32 values of the column.
-template <matvec_policy P>
-inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
-template <matvec_policy P>
-inline constexpr int group_step = odd_quads_behind<P> ? group_bytes<P> / 2 : group_bytes<P>;
-
-/// The copy method of columns to shared memory. The whole block waits for the columns and for
-/// nothing else, so all of them are in flight at once: by cp.async if the weights arrive by bulk
-/// copies.
-template <matvec_policy P>
-inline constexpr copy_method columns_by =
-    P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
-
-/// Does a launch that adds up slots copy each slot's column to shared memory by itself? Rows of f32
-/// may have gaps. Rows of q8_1 have none, and are copied as one.
-template <matvec_policy P>
-inline constexpr bool copies_slots = (P.product == inner_product::fma) &&
-                                     (P.activation == activation_source::shared) && combines<P>;
-
-/// Parts in which columns come to shared memory. Warps that share rows multiply the first stage
-/// while the rest of the columns is on its way.
-template <matvec_policy P>
-inline constexpr int column_parts = P.slices > 1 ? 2 : 1;
-
-/// Waits for the columns and starts their copies to shared memory, whole chunks of 16 bytes;
-/// padding makes up the last one. Before the last column of q8_1 are `before` bytes of other slots'
-/// columns. The wait is a branch: ptxas leaves what need not wait in front of a branch, but moves
-/// it behind a plain wait.
-template <matvec_policy P, class X, class Stream>
-CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, const matvec_columns& u,
-                                int before, std::byte* to, int column) {
-    constexpr int share = warp_size * chunk_bytes;  // of a warp, in turn
-    constexpr int of_stage = stage_values(P) / 32 * group_bytes<P>;
-    static_assert(column_parts<P> == 1 || of_stage % chunk_bytes == 0, "parts are whole chunks");
-    const int bytes =
-        before + (a.k / 32 * group_bytes<P> + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
-    const int on = x.warps() * share;
-    const int columns = P.columns > 1 || copies_slots<P> ? u.count : 1;
-    if (a.weights_early) x.grid_wait();
-    reaches(x, phase::waited);
-    CATENA_NO_UNROLL
-    for (int part = 0; part < column_parts<P>; ++part) {
-        const int begin = part * of_stage + x.warp() * share;
-        const int end = column_parts<P> > 1 && part == 0 && of_stage < bytes ? of_stage : bytes;
-        int own = 0;
-        for (int at = begin; at < end; at += on) own += end - at < share ? end - at : share;
-        stream.begin(part, columns * own);
-        CATENA_NO_UNROLL
-        for (int c = 0; c < columns; ++c) {
-            CATENA_NO_UNROLL
-            for (int of_warp = begin; of_warp < end; of_warp += on) {
-                const int at = of_warp + x.lane() * chunk_bytes;
-                stream.copy_own(to + c * column + place_in_column<P>(at, a.k),
-                                u.x + c * u.x_bytes + at, at < end ? chunk_bytes : 0);
-            }
-        }
-        stream.commit(part);
-    }
-}
-
-/// Are columns asked for ahead of the ring? It is filled as late where an expert is found, and its
-/// bytes would be in front of the few of the columns.
-template <matvec_policy P>
-inline constexpr bool columns_first = (P.routes) && (P.activation == activation_source::shared) &&
-                                      (columns_by<P> == copy_method::async);
-
-/// The columns of a band in global memory. If slots are added up, the column of the first slot.
-CATENA_FN matvec_columns columns_of(const matvec_args& a, const matvec_band& b) {
-    const int row = b.token * a.x_slots + (a.x_slots == 1 ? 0 : b.slot);
-    return {static_cast<const std::byte*>(a.x) + distance(row, a.x_bytes), a.x_bytes, b.columns};
-}
-
-/// Bytes from one slot's column to the next, if slots are added up.
-template <matvec_policy P>
-CATENA_FN int slot_bytes(const matvec_args& a, int column_bytes) {
-    if (a.x_slots == 1) return 0;
-    return copies_slots<P> ? column_bytes : static_cast<int>(a.x_bytes);
-}
-
-/// Waits until all warps may read the columns.
-template <matvec_policy P, class X, class Columns>
-CATENA_FN void columns_there(X& x, Columns& own_columns) {
-    if constexpr (P.activation == activation_source::shared) {
-        if constexpr (P.placement == norm_placement::producer) own_columns.wait(0);
-        x.sync();
-    }
-    reaches(x, phase::columns);
-}
-
-/// Waits for the columns, and copies or makes them. Returns the place from which all warps read
-/// them; `columns_first`: when they are there. `meanwhile` is called behind the wait, before
-/// columns are made or when they are copied. Shared memory for columns and results is requested
-/// here, so no copy of weights waits for that.
-template <matvec_policy P, class X, class Columns, class Meanwhile>
-CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
-                                  int column_bytes, Meanwhile meanwhile) {
-    constexpr bool shared = P.activation == activation_source::shared;
-    constexpr bool makes = P.placement == norm_placement::deferred;
-    matvec_columns from = columns_of(a, b);
-    if constexpr (copies_slots<P>) from.count = a.x_slots == 1 ? 1 : b.slots;
-    const int before =
-        combines<P> && !copies_slots<P> ? (b.slots - 1) * slot_bytes<P>(a, column_bytes) : 0;
-    int bytes = shared ? before + from.count * column_bytes : 0;
-    if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
-    if constexpr (ends_norms(P)) bytes += b.columns * 4;
-    std::byte* to = x.template shared<std::byte>(bytes);
-    if (!P.turns && (b.member->q8_1 != nullptr || (combines<P> && a.combined)))
-        b.finished = x.template shared<float>(b.columns * b.slots * a.finished);
-    [[maybe_unused]] quads_ahead weight;  // no weight changes: it is there when x is
-    if constexpr (makes) load_weight<P>(x, a, 0, weight);
-    if constexpr (P.placement != norm_placement::producer) prefetch_weight<P>(x, a);
-    if constexpr (makes || !shared) {
-        if (a.weights_early) x.grid_wait();
-        reaches(x, phase::waited);
-    }
-    if constexpr (shared && !makes)
-        share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
-    if constexpr (ends_norms(P)) end_norm(x, a, to + b.columns * column_bytes, b.columns);
-    meanwhile();
-    if constexpr (makes)
-        make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k), weight);
-    if constexpr (!columns_first<P>) columns_there<P>(x, own_columns);
-    return to;
-}
-
-/// In place of what turns rows.
-struct no_lookup {};
+/// In place of what turns rows, or makes columns.
+struct not_needed {};
 
 /// Are a result's operands loaded before its last piece has arrived? Not in a launch that makes its
 /// norm: with their registers only one block would fit an SM, not two.
@@ -205,20 +78,18 @@ class band_product {
             if (turn < 0) continue;
             if (turn == 0) {  // the ring is full
                 take_the_columns();
-                if (read_.done()) break;
+                if (!makes_parts(P) && read_.done()) break;
             }
             operands asked;
             if constexpr (P.turns || asks_first<P>)
                 if (read_.last_piece()) ask_for_result(asked);
-            if constexpr (!splits) stream_.wait(stage_);
-            if (turn == 0) reaches(x_, phase::weights);
-            multiply();
+            if (!multiply_piece(turn)) break;
             stream_.release(stage_);
             if (read_.last_piece()) finish_rows(asked);
             go_on();
         }
         if constexpr (splits)
-            if (turn <= 1) own_columns_.wait(1);  // nothing, where a stage has all of K
+            if (turn <= 1) own_columns_.wait(1), own_columns_.wait(2);  // a stage had all of K
     }
 
   private:
@@ -240,7 +111,8 @@ class band_product {
     reader read_;
     slice_offsets<P, F> offsets_;  ///< slices of a warp's own
     product<P, F> products_;
-    std::conditional_t<P.turns, row_lookup<P>, no_lookup> lookup_;
+    std::conditional_t<P.turns, row_lookup<P>, not_needed> lookup_;
+    std::conditional_t<deferred, column_maker<P>, not_needed> maker_;
     int stage_ = 0;
     int asked_groups_ = 0;
     int x_at_ = 0;  ///< place of the warp's piece in a column
@@ -315,7 +187,8 @@ class band_product {
     CATENA_FN void bring(int turn) {
         const int next = stage_ + 1 < P.stages ? stage_ + 1 : 0;
         if constexpr (splits) {
-            if (turn == 1) own_columns_.wait(1);  // the rest is there when warps have met
+            if (turn == 1) own_columns_.wait(1);  // a part is there when warps have met
+            if (turn == middle_stage(P, a_.k)) own_columns_.wait(2);
             if (turn > 0) meet_at(next);
         }
         if constexpr (!splits) offsets_.push(fill_.slice_begin());
@@ -327,7 +200,7 @@ class band_product {
     }
 
     CATENA_FN void bring_columns() {
-        shared_x_ = take_columns<P>(x_, a_, b_, own_columns_, column_bytes_, [this] {
+        shared_x_ = take_columns<P>(x_, a_, b_, own_columns_, column_bytes_, maker_, [this] {
             if constexpr (P.turns) lookup_.load(x_, a_, b_);
         });
     }
@@ -343,6 +216,16 @@ class band_product {
         if constexpr (P.turns) lookup_.turn(a_.heads);
         if constexpr (splits)
             if (!read_.done()) meet_at(stage_);
+    }
+
+    /// Makes the part of the column that is due, or all of them with a warp that has no rows.
+    CATENA_FN void make_part(int turn) {
+        CATENA_NO_UNROLL
+        do {
+            maker_.make(x_, a_, row_of(columns_of(a_, b_)), shared_x_,
+                        shared_norm<P>(shared_x_, 1, a_.k).partial);
+            if (turn == 0) reaches(x_, phase::columns);
+        } while (read_.done() && maker_.due() >= 0);
     }
 
     /// Asks for the operands of the one result that the lane finishes.
@@ -376,23 +259,56 @@ class band_product {
             return offsets_.oldest();
     }
 
-    CATENA_FN void multiply() {
+    CATENA_FN void wait_for_weights(int turn) {
+        if constexpr (!splits) stream_.wait(stage_);
+        if (turn == 0) reaches(x_, phase::weights);
+    }
+
+    /// Multiplies the piece of a turn when it is there. Where a column is made, the first group of
+    /// rows makes each part ahead of its products. False: the warp has no rows.
+    CATENA_FN bool multiply_piece(int turn) {
+        if constexpr (makes_parts(P)) {
+            constexpr int part = part_values(P);
+            int done = 0;  // values of the piece
+            CATENA_NO_UNROLL
+            do {
+                if (read_.first() + done == maker_.due()) {
+                    make_part(turn);
+                    if (turn == 0 && read_.done()) return false;
+                }
+                if (done == 0) wait_for_weights(turn);
+                const int left = read_.values() - done;
+                const int values = part < P.piece && part < left && maker_.due() >= 0 ? part : left;
+                multiply(done, values);
+                done += values;
+            } while (part < P.piece && done < read_.values());
+        } else {
+            wait_for_weights(turn);
+            multiply(0, read_.values());
+        }
+        return true;
+    }
+
+    /// Multiplies so many values of the piece, from `first` on.
+    CATENA_FN void multiply(int first, int values) {
         const matvec_columns columns = P.activation == activation_source::shared
                                            ? matvec_columns{shared_x_, column_bytes_, b_.columns}
                                            : columns_of(a_, b_);
         products_.template add<Room>(
             x_,
-            {.rows = arrived() + read_.slice * walk::piece_bytes,
+            {.rows = arrived() + read_.slice * walk::piece_bytes +
+                     first / block_elements<F> * block_bytes<F>,
              .offset = offset_of_slice(),
-             .values = read_.values(),
-             .value = read_.first(),
+             .values = values,
+             .value = read_.first() + first,
              .row = read_.row(),
              .end_row = read_.end_row,
              .expert = F == format::fp8_e4m3 ? read_expert(read_.slot()) : 0,
              .pairs = pairs_,
              .member = &m_,
              .norm_weight = passes ? a_.norm_weight + read_.first() : nullptr},
-            {columns.x + x_at_, columns.x_bytes, columns.count, half_of_column(a_.k)});
+            {columns.x + x_at_ + first / group_values * group_step<P>, columns.x_bytes,
+             columns.count, half_of_column(a_.k)});
     }
 
     /// Finishes the results of a group of rows, whose last piece is multiplied.
@@ -405,7 +321,9 @@ class band_product {
         const auto finish_one = [&](int row, int column, real v, real up) {
             row = (P.turns ? row % warp_rows_ : row) + read_.row() + behind();
             if (row >= b_.end_row || column >= b_.columns) return;
-            if constexpr (deferred)
+            if constexpr (makes_parts(P))
+                factor = maker_.factor();
+            else if constexpr (deferred)
                 factor = x_.load(shared_norm<P>(shared_x_, b_.columns, a_.k).factor + column);
             if (ends_norms(P) && a_.begun_squares != nullptr)
                 factor = over_rms_of(x_, shared_x_ + b_.columns * column_bytes_, column);

@@ -76,6 +76,11 @@ CATENA_FN constexpr int warp_teams(const matvec_policy& p, int warps) {
 
 /// Values of a weight row in a stage: the pieces of all warps of a team, next to each other.
 CATENA_FN constexpr int stage_values(const matvec_policy& p) { return warp_slices(p) * p.piece; }
+/// The number of the stage at the middle of a row, or behind it.
+CATENA_FN constexpr int middle_stage(const matvec_policy& p, int k) {
+    const auto stage = static_cast<unsigned>(stage_values(p));
+    return static_cast<int>((static_cast<unsigned>(k) + 2 * stage - 1) / (2 * stage));
+}
 
 /// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at
 /// or below the slice and ends at the one at or above its end, so up to 15 bytes more on either
@@ -151,15 +156,23 @@ CATENA_FN constexpr std::int64_t route_shared_bytes(std::int64_t experts) {
 /// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
 inline constexpr int row_meetings = 4;
 
+/// Does a block multiply a part of its column while the next one is on its way? Only one column of
+/// q8_1: of more it would have the next part of each in registers.
+CATENA_FN constexpr bool makes_parts(const matvec_policy& p) {
+    return p.placement == norm_placement::deferred && p.product == inner_product::dp4a &&
+           p.columns == 1;
+}
+
 /// Floats in which the warps of a matvec that makes its norm add up squares. Columns of floats are
 /// normed together, others one after the other.
 CATENA_FN constexpr std::int64_t partial_sums(const matvec_policy& p, std::int64_t columns) {
     return p.threads / warp_size * (p.product == inner_product::fma ? columns : 1);
 }
 /// Shared memory beside the columns in a matvec that makes its norm: these floats, and one for each
-/// column.
+/// column that is made as a whole.
 CATENA_FN constexpr std::int64_t norm_bytes(const matvec_policy& p, std::int64_t columns) {
-    return round_up(partial_sums(p, columns) * 4, 16) + round_up(columns * 4, 16);
+    return round_up(partial_sums(p, columns) * 4, 16) +
+           (makes_parts(p) ? 0 : round_up(columns * 4, 16));
 }
 
 /// Do additional blocks of a matvec write the norm that it makes?
@@ -173,10 +186,20 @@ CATENA_FN constexpr int blocks_that_write(const matvec_policy& p, int k) {
     return (quads + p.threads - 1) / p.threads;
 }
 
-/// Quads of x and of the weight that a thread has on their way at once, where a matvec makes its
-/// norm itself: the block does nothing else meanwhile.
-inline constexpr int norm_quads_ahead = 2;
-/// Those of x where it only writes the norm.
+/// Values of x that a block has on their way at once, where a matvec makes its norm itself. For
+/// q8_1 they are a part of a column: a quad of each thread, or more to have whole steps.
+CATENA_FN constexpr int part_values(const matvec_policy& p) {
+    const int turn = 4 * p.threads;
+    if (p.product == inner_product::fma) return 2 * turn;
+    int values = turn % warp_values == 0 && p.piece % turn == 0 ? turn : p.piece;
+    while (values % turn != 0) values += p.piece;
+    return values;
+}
+/// How many quads of x, and of the norm's weight, these are for a thread.
+CATENA_FN constexpr int norm_quads_ahead(const matvec_policy& p) {
+    return part_values(p) / (4 * p.threads);
+}
+/// Quads of x on their way where a block only writes the norm.
 inline constexpr int written_quads_ahead = 4;
 
 /// Can a matvec end a norm that was begun? Where warps share rows, they meet anyway.

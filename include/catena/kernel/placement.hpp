@@ -2,8 +2,9 @@
 // so that norm, quantizing and matrices are one launch.
 //
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
-//              1 / rms, is a factor of the finished products. For float weights x * weight is kept
-//              as it is, of all columns together
+//              1 / rms, is a factor of the finished products. One column is made part by part,
+//              each while warps multiply the one before. For float weights x * weight is kept as it
+//              is, of all columns together
 //   passing    float weights are multiplied with x * weight as it comes (float_weights.hpp),
 //              and each warp sums the squares; 1 / rms as in deferred
 //
@@ -37,43 +38,30 @@ CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
             reinterpret_cast<float*>(at + round_up(partial_sums(P, columns) * 4, 16))};
 }
 
+/// A column of floats.
+CATENA_FN const float* row_of(const matvec_columns& u, int column = 0) {
+    return reinterpret_cast<const float*>(u.x + column * u.x_bytes);
+}
+
 /// A thread's quads in flight.
+template <matvec_policy P>
 struct quads_ahead {
-    real of[norm_quads_ahead][quad];
+    real of[norm_quads_ahead(P)][quad];
 };
 
 /// The norm's weight for a thread's quads from `first` on, or ones. Of heads that are normed all
 /// quads of a thread have the same place in theirs: the first weight is that of each.
 template <matvec_policy P, class X>
-CATENA_FN void load_weight(X& x, const matvec_args& a, int first, quads_ahead& w) {
-    constexpr int stride = P.threads * quad;
+CATENA_FN void load_weight(X& x, const matvec_args& a, int first, quads_ahead<P>& w) {
+    constexpr int stride = P.threads * quad, quads = norm_quads_ahead(P);
     const bool norm = a.norm_weight != nullptr;
     const bool of_heads = gates(P) && a.gate.data != nullptr;
     CATENA_UNROLL
-    for (int i = 0; i < norm_quads_ahead; ++i) {
+    for (int i = 0; i < quads; ++i) {
         for (real& one : w.of[i]) one = real{1};
         const int at = first + x.thread() * quad + i * stride;
         const int place = of_heads ? at & (a.gate.k - 1) : at;
         if (norm) load_quad<true>(x, a.norm_weight, place, a.k, w.of[i]);
-    }
-}
-
-/// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight)
-/// of a quad of each thread in turn. `w` has the first weights. Whole warps: they shuffle.
-template <matvec_policy P, class X, class Take>
-CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, quads_ahead w,
-                         Take take) {
-    constexpr int stride = P.threads * quad, turn = norm_quads_ahead * stride;
-    CATENA_NO_UNROLL
-    for (int first = 0; first < end; first += turn) {
-        const int at = first + x.thread() * quad;
-        quads_ahead v;
-        CATENA_UNROLL
-        for (int i = 0; i < norm_quads_ahead; ++i)
-            load_quad<true>(x, row, at + i * stride, a.k, v.of[i]);
-        CATENA_UNROLL
-        for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v.of[i], w.of[i]);
-        load_weight<P>(x, a, first + turn, w);
     }
 }
 
@@ -82,8 +70,7 @@ CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, 
 /// weights, what lies behind these. All threads of a block.
 template <matvec_policy P, class X>
 CATENA_FN void prefetch_weight(X& x, const matvec_args& a) {
-    constexpr int loaded = norm_quads_ahead * P.threads * quad;
-    constexpr int from = P.placement == norm_placement::deferred ? loaded : 0;
+    constexpr int from = P.placement == norm_placement::deferred ? part_values(P) : 0;
     if (a.norm_weight == nullptr || a.gate.data != nullptr) return;
     CATENA_NO_UNROLL
     for (int at = from + x.thread() * line_floats; at < a.k; at += x.threads() * line_floats)
@@ -167,24 +154,24 @@ CATENA_FN void make_gated(X& x, const matvec_args& a, const float* row, std::byt
 /// threads; a barrier must follow.
 template <matvec_policy P, class X>
 CATENA_FN void make_floats(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
-                           const norm_share& share, quads_ahead weight) {
-    constexpr int stride = P.threads * quad, turn = norm_quads_ahead * stride;
+                           const norm_share& share, quads_ahead<P> weight) {
+    constexpr int stride = P.threads * quad, turn = part_values(P), quads = norm_quads_ahead(P);
     constexpr int lanes = warp_size / P.columns;  // that get the sum of a column
     const int column_bytes = shared_column_bytes(P.product, a.k);
     real squares[P.columns];
     for (real& sum : squares) sum = real{0};
     CATENA_NO_UNROLL
     for (int first = x.thread() * quad; first < a.k; first += turn) {
-        real v[norm_quads_ahead][P.columns][quad];
+        real v[quads][P.columns][quad];
         CATENA_UNROLL
-        for (int i = 0; i < norm_quads_ahead; ++i) {
+        for (int i = 0; i < quads; ++i) {
             CATENA_UNROLL
             for (int c = 0; c < P.columns; ++c)
-                load_quad<true>(x, reinterpret_cast<const float*>(u.x + c * u.x_bytes),
-                                first + i * stride, c < u.count ? a.k : 0, v[i][c]);
+                load_quad<true>(x, row_of(u, c), first + i * stride, c < u.count ? a.k : 0,
+                                v[i][c]);
         }
         CATENA_UNROLL
-        for (int i = 0; i < norm_quads_ahead; ++i) {
+        for (int i = 0; i < quads; ++i) {
             const int at = first + i * stride;
             std::byte* const place = to + place_in_column<P>(4 * at, a.k);
             CATENA_UNROLL
@@ -213,39 +200,103 @@ CATENA_FN void make_floats(X& x, const matvec_args& a, const matvec_columns& u, 
     x.store(share.factor + x.thread(), over_rms(all, a.k, a.eps));
 }
 
-/// Makes every column of `u`, f32 rows, blocks at `to`, and its factor. `weight` has the first ones
-/// of the norm, which need not wait for x. All threads; a barrier must follow.
-template <matvec_policy P, class X>
-CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
-                               const norm_share& share, const quads_ahead& weight) {
-    if constexpr (gates(P)) {
-        if (a.gate.data != nullptr) {
-            make_gated<P>(x, a, reinterpret_cast<const float*>(u.x), to, weight.of[0]);
-            if (x.thread() == 0) x.store(share.factor, real{1});
+/// Makes columns of q8_1 from f32 rows, times the norm's weight, each part by part. The values of a
+/// part are on their way from the part before on. All threads, whole warps.
+template <matvec_policy P>
+class column_maker {
+    static constexpr int stride = P.threads * quad, quads = norm_quads_ahead(P),
+                         part = part_values(P);
+
+  public:
+    /// The first value of the next part; with the column made, -1.
+    CATENA_FN int due() const { return due_; }
+    /// 1 / rms of a column that is made, or 1.
+    CATENA_FN real factor() const { return factor_; }
+
+    /// Asks for the first part's weight, which need not wait for x.
+    template <class X>
+    CATENA_FN void ask_for_weight(X& x, const matvec_args& a) {
+        load_weight<P>(x, a, 0, weight_);
+    }
+    CATENA_FN const quads_ahead<P>& weight() const { return weight_; }
+
+    /// Asks for the first part of a row, whose weight has been asked for.
+    template <class X>
+    CATENA_FN void begin(X& x, const matvec_args& a, const float* row) {
+        due_ = 0, squares_ = real{0}, factor_ = real{1};
+        if (!gated(a)) ask_for_values(x, a, row, 0);
+    }
+
+    /// Makes the part that is due, blocks of the column at `to`, for all threads to read. What is
+    /// gated is one part. `partial`: floats for the sum of squares.
+    template <class X>
+    CATENA_FN void make(X& x, const matvec_args& a, const float* row, std::byte* to,
+                        float* partial) {
+        const int first = due_, next = first + part;
+        if (gated(a)) {
+            make_gated<P>(x, a, row, to, weight_.of[0]);
+            due_ = -1;
+            return x.sync();
+        }
+        quantize_part(x, a, to, first);
+        due_ = next < a.k ? next : -1;
+        if (due_ < 0 && a.norm_weight != nullptr) {  // threads meet for the sum
+            factor_ = over_rms(block_sum<P>(x, squares_, partial), a.k, a.eps);
             return;
         }
+        ask_for_values(x, a, row, next);
+        load_weight<P>(x, a, next, weight_);
+        x.sync();
     }
-    if constexpr (P.product == inner_product::fma)
-        return make_floats<P>(x, a, u, to, share, weight);
-    const int columns = P.columns > 1 ? u.count : 1;
-    CATENA_NO_UNROLL
-    for (int c = 0; c < columns; ++c) {
-        const auto* row = reinterpret_cast<const float*>(u.x + c * u.x_bytes);
-        std::byte* out = to + c * shared_column_bytes(P.product, a.k);
-        real squares{0};
-        each_quad<P>(x, a, row, a.k, weight, [&](int at, real(&v)[quad], const real(&w)[quad]) {
+
+  private:
+    quads_ahead<P> v_, weight_;
+    int due_;
+    real squares_, factor_;
+
+    CATENA_FN static bool gated(const matvec_args& a) { return gates(P) && a.gate.data != nullptr; }
+
+    template <class X>
+    CATENA_FN void ask_for_values(X& x, const matvec_args& a, const float* row, int first) {
+        CATENA_UNROLL
+        for (int i = 0; i < quads; ++i)
+            load_quad<true>(x, row, first + x.thread() * quad + i * stride, a.k, v_.of[i]);
+    }
+
+    template <class X>
+    CATENA_FN void quantize_part(X& x, const matvec_args& a, std::byte* to, int first) {
+        CATENA_UNROLL
+        for (int i = 0; i < quads; ++i) {
+            real(&v)[quad] = v_.of[i];
             CATENA_UNROLL
-            for (int i = 0; i < quad; ++i) {
-                squares = fma(v[i], v[i], squares);
-                v[i] = v[i] * w[i];
+            for (int e = 0; e < quad; ++e) {
+                squares_ = fma(v[e], v[e], squares_);
+                v[e] = v[e] * weight_.of[i][e];
             }
-            share_quad(x, a, out, at, v);
-        });
-        real scale{1};
-        if (a.norm_weight != nullptr)
-            scale = over_rms(block_sum<P>(x, squares, share.partial), a.k, a.eps);
-        if (x.thread() == 0) x.store(share.factor + c, scale);
-        x.sync();  // the next column's sum takes the same place
+            share_quad(x, a, to, first + x.thread() * quad + i * stride, v);
+        }
+    }
+};
+
+/// Makes every column of `u`, f32 rows, at `to`, and its factor. `maker` has asked for the weight
+/// of the first part. All threads; a barrier must follow.
+template <matvec_policy P, class X>
+CATENA_FN void make_columns(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
+                            const norm_share& share, column_maker<P>& maker) {
+    if constexpr (P.product == inner_product::fma) {
+        make_floats(x, a, u, to, share, maker.weight());
+    } else {
+        CATENA_NO_UNROLL
+        for (int c = 0; c < u.count; ++c) {
+            const float* const row = row_of(u, c);
+            if (c > 0) maker.ask_for_weight(x, a);
+            maker.begin(x, a, row);
+            CATENA_NO_UNROLL
+            while (maker.due() >= 0)
+                maker.make(x, a, row, to + c * shared_column_bytes(P.product, a.k), share.partial);
+            if (x.thread() == 0) x.store(share.factor + c, maker.factor());
+            x.sync();  // the next column's sum takes the same place
+        }
     }
 }
 

@@ -85,7 +85,8 @@ inline constexpr double l2_speedup = 2.5;  ///< L2 against memory, bytes per us
 /// The additional time of a CUDA graph's node if nothing of it starts early: an H100's probe has
 /// 0.81 us and 0.52 us.
 inline constexpr double late_node_us = 0.29;
-inline constexpr double cluster_us = 0.5;  ///< blocks of a cluster begin together and meet twice
+inline constexpr double cluster_us = 0.5;     ///< blocks of a cluster begin together and meet twice
+inline constexpr double meeting_cycles = 60;  ///< the warps of a block meet; predicted
 inline constexpr double shared_memory_bytes = 128;  ///< bytes that an SM moves in a cycle
 inline constexpr double warp_issues = 4;  ///< instructions that an SM's warps issue in a cycle
 /// Registers that a thread needs for the f32 values of one row or column in a step, and for all

@@ -166,17 +166,16 @@ constexpr double found_us(const product_problem& p, const cost_constants& c) {
     return scores_us(p, c) + quads * ranked_quad_us;
 }
 
-/// Bytes that a block reads behind the wait to make its columns: x and its gate, or the norm's
-/// weight, of which a thread has loaded the first values before. Columns of floats are made
+/// Bytes that a block reads behind the wait to make `values` of each column: x and its gate, or the
+/// norm's weight, of which a thread has loaded the first values before. Columns of floats are made
 /// together, with one reading of the weight.
-constexpr double made_from_bytes(const matvec_policy& n, const product_problem& p, double columns,
-                                 const cost_constants& c) {
-    const auto k = static_cast<double>(p.k);
-    if (!makes_norm(p)) return columns * (gates_inside(p) ? 2 : 1) * 4 * k;
+constexpr double made_from_bytes(const matvec_policy& n, const product_problem& p, double values,
+                                 double columns, const cost_constants& c) {
+    if (!makes_norm(p)) return columns * (gates_inside(p) ? 2 : 1) * 4 * values;
     const bool early = n.placement == norm_placement::deferred && !c.on_record;
-    const double loaded = early ? n.threads * 4.0 * norm_quads_ahead : 0;
-    const double weight = k > loaded ? 4 * (k - loaded) : 0;
-    return columns * 4 * k + (writes_norms(n) ? 1 : columns) * weight;
+    const double loaded = early ? part_values(n) : 0;
+    const double weight = values > loaded ? 4 * (values - loaded) : 0;
+    return columns * 4 * values + (writes_norms(n) ? 1 : columns) * weight;
 }
 
 /// The time in which a block gates its activation, quad by quad of a thread. Predicted, by about as
@@ -194,43 +193,83 @@ constexpr double gated_us(const matvec_policy& n, const product_problem& p, cons
 constexpr double normed_floats_us(const matvec_policy& n, const product_problem& p,
                                   const cost_constants& c) {
     if (n.placement != norm_placement::deferred || n.product != inner_product::fma) return 0;
-    const double turns =
-        units(static_cast<double>(p.k), static_cast<double>(n.threads) * 4 * norm_quads_ahead);
+    const double turns = units(static_cast<double>(p.k), part_values(n));
     return turns * c.late_load_us + c.sum_us + c.warp_sum_us * (n.threads / warp_size);
 }
 
-/// The share of the columns that a block waits for before it multiplies. Warps that share rows wait
-/// for what their first stage multiplies, and the rest comes beside their products.
-constexpr double columns_waited_for(const matvec_policy& n, const product_problem& p,
-                                    const cost_constants& c) {
-    if (n.slices < 2 || c.on_record || p.k <= stage_values(n)) return 1;
-    return static_cast<double>(stage_values(n)) / static_cast<double>(p.k);
+/// Values of the columns that a block waits for before it multiplies: all, but warps that share
+/// rows wait for their first stage, and a block that makes its column for the first part. The rest
+/// comes beside products.
+constexpr std::int64_t values_waited_for(const matvec_policy& n, const product_problem& p,
+                                         const cost_constants& c) {
+    const bool parts = makes_parts(n) && !gates_inside(p);
+    if (c.on_record || (n.slices < 2 && !parts)) return p.k;
+    const std::int64_t first = parts ? part_values(n) : stage_values(n);
+    return p.k < first ? p.k : first;
 }
 
-/// The time from the end of the launch before until a block has its columns, or has made them. All
-/// blocks read the same bytes at once. Blocks of experts first read the ids, or find the expert.
+/// The time in which all blocks get so many values of the columns. They read the same bytes at
+/// once.
+constexpr double read_us(const matvec_policy& n, const product_problem& p, const arch& a,
+                         const matvec_share& has, const cost_constants& c, std::int64_t values) {
+    const auto columns = static_cast<double>(block_columns(p));
+    const double of_row = static_cast<double>(
+        p.ends_norm ? begun_row_bytes(p.k) : activation_row_bytes(p.needs.activation, p.k));
+    const double share = static_cast<double>(values) / static_cast<double>(p.k);
+    const double bytes = n.placement == norm_placement::producer
+                             ? columns * share * of_row
+                             : made_from_bytes(n, p, static_cast<double>(values), columns, c);
+    return has.blocks * bytes / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
+}
+
+/// The time from the end of the launch before until a block can multiply: it has its columns, or
+/// has made them, or the first part. Blocks of experts first read the ids, or find the expert.
 constexpr double columns_us(const matvec_policy& n, const product_problem& p, const arch& a,
                             const matvec_share& has, const cost_constants& c) {
-    const auto columns = static_cast<double>(block_columns(p));
     const bool made = n.placement != norm_placement::producer;
-    const double bytes =
-        made ? made_from_bytes(n, p, columns, c)
-             : columns * static_cast<double>(p.ends_norm
-                                                 ? begun_row_bytes(p.k)
-                                                 : activation_row_bytes(p.needs.activation, p.k));
+    const std::int64_t values = values_waited_for(n, p, c);
     const double ids = p.expert ? memory_latency_us + found_us(p, c) : 0;
-    const double part = columns_waited_for(n, p, c);
-    const double read =
-        ids + part * has.blocks * bytes / (c.read_by_all_bytes * a.sms * a.cycles_per_us);
+    const double read = ids + read_us(n, p, a, has, c, values);
     if (made || n.activation == activation_source::global)
         return read + gated_us(n, p, a) + normed_floats_us(n, p, c);
     const double of_block = 16 * warp_size * has.warps;  // bytes that its threads ask for at once
     // The columns of slots that are added up have no gaps: they are copied as one.
+    const auto columns = static_cast<double>(block_columns(p));
     const bool as_one = combined(p) && n.product != inner_product::fma;
-    const double chunks = as_one ? units(columns * column_bytes(n, p), of_block)
-                                 : columns * units(part * column_bytes(n, p), of_block);
+    const double bytes =
+        column_bytes(n, p) * static_cast<double>(values) / static_cast<double>(p.k);
+    const double chunks =
+        as_one ? units(columns * bytes, of_block) : columns * units(bytes, of_block);
     return read + (n.copy == copy_method::bulk ? c.column_us + chunks * c.async_chunk_us
                                                : chunks * c.column_us);
+}
+
+/// How late the rest of the columns is, if a warp takes `stage_us` for each stage. A part that a
+/// block makes is on its way while the one before is multiplied, and then all warps meet. Warps
+/// that share rows wait for one part behind their first stage, and for the last one at the middle
+/// of a row.
+constexpr double late_columns_us(const matvec_policy& n, const product_problem& p, const arch& a,
+                                 const matvec_share& has, const cost_constants& c,
+                                 double stage_us) {
+    const std::int64_t first = values_waited_for(n, p, c);
+    if (first == p.k) return 0;
+    const auto late = [](double us, double hidden_us) {
+        return us > hidden_us ? us - hidden_us : 0;
+    };
+    const auto rest_us = [&](std::int64_t values) {
+        return read_us(n, p, a, has, c, values) - read_us(n, p, a, has, c, first);
+    };
+    if (makes_parts(n)) {
+        const double parts = units(static_cast<double>(p.k), static_cast<double>(first)) - 1;
+        const double part = rest_us(p.k) / parts;
+        const double loaded = part > c.late_load_us ? part : c.late_load_us;
+        const double multiplied = stage_us * static_cast<double>(first) / n.piece;
+        return parts * (late(loaded, multiplied) + meeting_cycles / a.cycles_per_us);
+    }
+    const int middle = middle_stage(n, static_cast<int>(p.k));
+    const double half = late(rest_us(middle * first), stage_us),
+                 all = late(rest_us(p.k), middle * stage_us);
+    return half > all ? half : all;
 }
 
 /// What a warp waits for columns that it reads step by step, not from shared memory. They come one
@@ -295,9 +334,10 @@ constexpr double unfilled_us(const product_problem& p, const arch& a, const matv
 }
 
 /// Slots are added up behind the last product: warps meet, and a thread reads a row's results one
-/// after the other. Predicted: 60 cycles to meet, 30 for each.
+/// after the other. Predicted: 30 cycles for each.
 constexpr double slots_us(const product_problem& p, const arch& a) {
-    return combined(p) ? (60 + 30 * static_cast<double>(slots_of(p))) / a.cycles_per_us : 0;
+    const double cycles = meeting_cycles + 30 * static_cast<double>(slots_of(p));
+    return combined(p) ? cycles / a.cycles_per_us : 0;
 }
 
 /// Results that are quantized wait for their neighbors, as those of a row step do.
@@ -334,8 +374,10 @@ constexpr launch_time matvec_time(const row& r, const product_problem& p, const 
     const matvec_policy& n = r.policy.matvec();
     const matvec_share has = share_of_matvec(r, p, a, shape);
     const double unfilled = unfilled_us(p, a, has, head_start_us);
-    const double arrived = unfilled + columns_us(n, p, a, has, c);
-    const double way = arrived + warp_us(r, p, a, shape.band, has, c, head_start_us);
+    const double products = warp_us(r, p, a, shape.band, has, c, head_start_us);
+    const double arrived = unfilled + columns_us(n, p, a, has, c) +
+                           late_columns_us(n, p, a, has, c, products / (has.groups * has.turns));
+    const double way = arrived + products;
     // By mma four columns, or eight, are multiplied: the last one is repeated.
     const auto met = static_cast<double>(columns_met(p));
     const bool free = n.product == inner_product::mma && met > 1;
