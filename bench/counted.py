@@ -8,6 +8,7 @@ CATENA is the command, such as build/ci/bin/catena: it explains the graphs of te
 import json
 import subprocess
 import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
@@ -16,6 +17,7 @@ from then_and_now import walks
 
 PAGE = "docs/performance.md"
 GRAPHS = ROOT / "tests/data/graphs"
+KINDS_OF = ("Qwen3-8B", "Qwen3-30B-A3B", "gpt-oss-20b")  # a dense model, and two with experts
 
 
 class Plans:
@@ -65,6 +67,31 @@ def parts(plans):
                  [[p.name, *cells(p.one_ordered), *cells(p.four_ordered)] for p in plans])
 
 
+def over_bytes(us):
+    return sum(us.values()) - us["bytes"]
+
+
+def kinds(plans):
+    """What launches of a step of one token take over their bytes: those with one work together."""
+    def rows(p):
+        of = {}
+        for step in p.one_ordered["steps"]:
+            of.setdefault(step["work"], []).append(step["model_us"])
+        for work, each in sorted(of.items(), key=lambda kind: -sum(us for step in kind[1] for us in step.values())):
+            us = {name: sum(step[name] for step in each) / len(each) for name in each[0]}
+            parts = us["bytes"], over_bytes(us), us["node"], us["columns"], us["warps"], us["results"]
+            yield [p.name, work, str(len(each)), *(f"{x:.1f}" for x in parts)]
+
+    def of_matrices(p):
+        over = [over_bytes(step["model_us"]) for step in p.one_ordered["steps"] if step["problem"]["needs"].get("kind") == "matvec"]
+        return f"{p.name} {sum(over) / len(over):.1f}"
+
+    heads = ["model", "launch", "how many", "bytes", "over them", "node", "wait for columns", "warps", "behind products"]
+    return (textwrap.fill("A launch with matrices takes so many us over its bytes, on average over a step: "
+                          f"{', '.join(map(of_matrices, plans))}.", 120) + "\n\n"
+            + table(heads, [row for p in plans if p.name in KINDS_OF for row in rows(p)]))
+
+
 def quantizing(plans):
     return table(["model", "quantizing, peer", "quantizing, Catena", "groups", "whole groups"],
                  [[p.name, str(p.one["activations"]["matmuls"]), str(p.one["activations"]["quantized_once"]),
@@ -85,7 +112,7 @@ def main():
         plans = list(workers.map(lambda model: Plans(sys.argv[1], model), models))
     by_load = {model: {"tg1": p.one_ordered, "b4": p.four_ordered} for model, p in zip(models, plans)}
     blocks = {"launches": launches(plans), "quantizing": quantizing(plans), "times": times(plans),
-              "parts": parts(plans),
+              "parts": parts(plans), "kinds": kinds(plans),
               "walks": walks(sys.argv[1], by_load), "prompts": prompts(plans)}
     if sys.argv[2:] == ["--print"]:
         return print("\n\n".join(blocks.values()))
