@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 from pages import ROOT, filled, table, written
 
 PAGE = "docs/kernels/compiled.md"
-RECORD = "bench/results/static.sm_90.2026-11-30.json"
+RECORD = "bench/results/static.sm_90.2026-12-01.json"
 DOTS = ("1 row", "2 rows", "mma")
 
 
