@@ -2,6 +2,7 @@
 // that it moves.
 #pragma once
 
+#include "catena/exec/executor.hpp"
 #include "catena/exec/host/checked_memory.hpp"
 #include "catena/exec/host/meetings.hpp"
 #include "catena/exec/host/stream_log.hpp"
