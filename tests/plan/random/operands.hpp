@@ -45,11 +45,17 @@ struct operand_range {
                (ahead >= 0 ? bytes <= ahead && ahead + o.bytes <= gap
                            : o.bytes <= -ahead && bytes - ahead <= gap);
     }
+    /// Do both have the same rows? A dimension of one row may stand anywhere: of experts and what
+    /// is dense beside them another one counts columns.
     bool same_place(const operand_range& o) const {
-        bool same = first == o.first && bytes == o.bytes;
-        for (int d = 0; d < 3; ++d)
-            same = same && n[d] == o.n[d] && (n[d] == 1 || nb[d] == o.nb[d]);
-        return same;
+        int d = 0, e = 0;
+        while (true) {
+            while (d < 3 && n[d] == 1) ++d;
+            while (e < 3 && o.n[e] == 1) ++e;
+            if (d == 3 || e == 3) return d == e && first == o.first && bytes == o.bytes;
+            if (n[d] != o.n[e] || nb[d] != o.nb[e]) return false;
+            ++d, ++e;
+        }
     }
 };
 
